@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import numpy as np
@@ -135,3 +136,92 @@ def test_idle_processors_clear_no_slow_disk(tmp_path: Path) -> None:
     iops = 60 * RANDOM.normal(1, 0.05, COUNT)
     found = diagnosed(iostat(tmp_path / "log", iops=iops, queue=iops * 0.009, device="sdb", cpu=40.0))
     assert found.verdict.rule != "D25"
+
+
+def cloudwatch(path: Path, values: dict[str, np.ndarray], resource: str = "") -> Path:
+    """An answer of get-metric-data with one value a minute."""
+    times = [f"2026-03-02T{8 + at // 60:02}:{at % 60:02}:00Z" for at in range(COUNT)]
+    results = [
+        {"Id": f"m{at}", "Label": f"{name} {resource}".strip(), "Timestamps": times, "Values": list(series)}
+        for at, (name, series) in enumerate(values.items())
+    ]
+    path.write_text(json.dumps({"MetricDataResults": results}))
+    return path
+
+
+@pytest.mark.parametrize(
+    ("resource", "identifier"), [("", "DB-ID"), ("DBInstanceIdentifier=orders", "orders"), ("orders", "DB-ID")]
+)
+def test_rds_gets_commands_of_rds(tmp_path: Path, resource: str, identifier: str) -> None:
+    """Its volumes cannot be changed by EBS's commands, and its operating system cannot be reached."""
+    iops, load = throttled()
+    values = {"ReadIOPS": iops, "ReadLatency": load / iops, "DiskQueueDepth": load, "ReadThroughput": iops * 8192}
+    found = diagnosed(cloudwatch(tmp_path / "log", values, resource))
+    assert found.verdict.rule == "D5", found.verdict
+    said = advice(found)
+    assert (
+        f"aws rds modify-db-instance --db-instance-identifier {identifier} --storage-type gp3 --iops N "
+        "--storage-throughput M --apply-immediately"
+    ) in said
+    assert "400 GiB" in said
+    assert not any(word in said for word in ("aws ec2", "EBS", "az disk", "Linux:", "REG ADD"))
+
+
+def test_rds_gets_a_larger_class_and_no_figures_of_gp3_as_sold(tmp_path: Path) -> None:
+    calm = np.full(COUNT, 900.0)
+    values = {"ReadIOPS": calm, "ReadLatency": calm / 1e6, "EBSIOBalance%": np.linspace(50, -20, COUNT).clip(0)}
+    found = diagnosed(cloudwatch(tmp_path / "log", values, "DBInstanceIdentifier=orders"))
+    assert found.verdict.rule == "D6", found.verdict
+    assert "--db-instance-identifier orders --db-instance-class CLASS" in advice(found)
+    assert "tempdb" not in advice(found)
+    values["BurstBalance"] = values.pop("EBSIOBalance%")
+    found = diagnosed(cloudwatch(tmp_path / "log", values, "DBInstanceIdentifier=orders"))
+    assert found.verdict.rule == "D7", found.verdict
+    assert "--db-instance-identifier orders --storage-type gp3 --apply-immediately" in advice(found)
+
+
+def test_fsx_gets_commands_of_fsx(tmp_path: Path) -> None:
+    calm = np.full(COUNT, 54_000.0)
+    values = {"DataReadOperations": calm, "DiskIopsUtilization": np.full(COUNT, 99.0)}
+    found = diagnosed(cloudwatch(tmp_path / "log", values, "fs-0123456789abcdef0"))
+    assert found.verdict.rule == "D5", found.verdict
+    assert "aws fsx update-file-system --file-system-id fs-0123456789abcdef0 " in advice(found)
+    assert "aws ec2" not in advice(found)
+
+
+def test_commands_name_the_volume_that_the_log_names(tmp_path: Path) -> None:
+    iops, load = throttled()
+    values = {"VolumeReadOps": 60 * iops, "VolumeTotalReadTime": 60 * load, "VolumeQueueLength": load}
+    named = diagnosed(cloudwatch(tmp_path / "log", values, "vol-0123456789abcdef0"))
+    assert "modify-volume --volume-id vol-0123456789abcdef0 " in advice(named)
+    # Without a name it is the one that is described; of two it may be either.
+    log, description = cloudwatch(tmp_path / "log", values), tmp_path / "volumes.json"
+    volumes = [
+        {"VolumeId": name, "VolumeType": "gp3", "Size": 100} for name in ("vol-0123456789abcdef0", "vol-0fedcba98")
+    ]
+    for count, wanted in ((1, "vol-0123456789abcdef0 "), (2, "vol-ID ")):
+        description.write_text(json.dumps({"Volumes": volumes[:count]}))
+        assert f"modify-volume --volume-id {wanted}" in advice(diagnosed(log, description))
+
+
+def test_a_disk_of_the_guest_is_named_by_its_link_alone(tmp_path: Path) -> None:
+    """A description of a volume does not tell which disk it is."""
+    iops, load = throttled()
+    kernel = "6.1.0-13-cloud-aws"
+    description = tmp_path / "volumes.json"
+    description.write_text(
+        json.dumps({"Volumes": [{"VolumeId": "vol-0123456789abcdef0", "VolumeType": "gp3", "Size": 100}]})
+    )
+    log = iostat(tmp_path / "log", iops=iops, queue=load, device="nvme1n1", kernel=kernel)
+    assert "--volume-id vol-ID " in advice(diagnosed(log, description))
+    link = "nvme-Amazon_Elastic_Block_Store_vol0123456789abcdef0"
+    log = iostat(tmp_path / "log", iops=iops, queue=load, device=link, kernel=kernel)
+    assert "--volume-id vol-0123456789abcdef0 " in advice(diagnosed(log))
+
+
+def test_commands_name_the_instance_that_the_logs_name(tmp_path: Path) -> None:
+    calm = np.full(COUNT, 5_400.0)
+    values = {"EBSReadOps": calm, "InstanceEBSIOPSExceededCheck": np.ones(COUNT)}
+    found = diagnosed(cloudwatch(tmp_path / "log", values, "i-0123456789abcdef0"))
+    assert found.verdict.rule == "D6", found.verdict
+    assert "--instance-id i-0123456789abcdef0 --instance-type TYPE" in advice(found)

@@ -83,6 +83,15 @@ _KNOWN: dict[str, tuple[Layer, _Metric]] = {
     **{name: (Layer.CLOUD_INSTANCE, metric) for name, metric in _INSTANCE.items()},
     **{name: (Layer.HOST, metric) for name, metric in _HOST.items()},
 }
+_SERVICES = {
+    "EBS": {name for name in _VOLUME if "olume" in name},
+    "EC2": {name for name in _INSTANCE if "Balance" not in name},
+    "RDS": {"ReadIOPS", "WriteIOPS", "ReadThroughput", "WriteThroughput", "ReadLatency", "WriteLatency",
+            "DiskQueueDepth", "FreeStorageSpace"},
+    "FSx": {"DataReadOperations", "DataWriteOperations", "DataReadBytes", "DataWriteBytes", "DiskIopsUtilization",
+            "DiskThroughputUtilization", "FileServerDiskIopsBalance", "FileServerDiskThroughputBalance"},
+}  # fmt: skip
+"""Metrics that only one service has."""
 _NAME = re.compile(
     r"(?<![A-Za-z0-9_])("
     + "|".join(re.escape(name) for name in sorted(_KNOWN, key=len, reverse=True))
@@ -131,6 +140,8 @@ def add(source: Source, rows: Rows, lines: Sequence[Line]) -> None:
             source.notes.skip("metrics", "a single point tells no period", 1, line.label[:80])
             continue
         layer, what = _KNOWN[metric]
+        service = next((service for service, metrics in _SERVICES.items() if metric in metrics), None)
+        source.notes.fact("cloud_service", service, name)
         series = Series(name, None, layer, what.metric)
         if layer is not Layer.HOST:
             series = Series(None, name, layer, what.metric)

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from fathom.diagnose.evidence import limits as tables
+from fathom.diagnose.evidence.commands import addressed
 from fathom.diagnose.evidence.episodes import Episode, episodes
 from fathom.diagnose.evidence.load import FEWEST, worked
 from fathom.diagnose.evidence.surroundings import fits, fitting
@@ -114,7 +115,7 @@ def diagnose_system(system: System) -> Diagnosis:
     asked = [rule for rule in rules() if all(need.met(system) for need in rule.needs)]
     # Ratios of missing or absent load are missing themselves: NaN fails every comparison, and no rule fires on it.
     with np.errstate(divide="ignore", invalid="ignore"):
-        found = {rule: tuple(fitting(each, system.ruled_out) for each in rule.examine(system)) for rule in asked}
+        found = {rule: tuple(_usable(each, system) for each in rule.examine(system)) for rule in asked}
     checks = tuple(finding for rule in asked if rule.kind is Kind.CHECK for finding in found[rule])
     causes = sorted(resolved(_of(Kind.CAUSE, found)), key=weight, reverse=True)
     elsewhere, loads = (sorted(_of(kind, found), key=weight, reverse=True) for kind in (Kind.ELSEWHERE, Kind.LOAD))
@@ -137,6 +138,11 @@ def diagnose_system(system: System) -> Diagnosis:
         ruled_out=tuple(r.title for r in asked if r.kind is Kind.CAUSE and not found[r] and not short),
         system=system,
     )
+
+
+def _usable(finding: Finding, system: System) -> Finding:
+    """The finding with those commands only that its system has, for the resource that it is about."""
+    return addressed(fitting(finding, system.ruled_out), system)
 
 
 def _of(kind: Kind, found: Mapping[Rule, tuple[Finding, ...]]) -> list[Finding]:

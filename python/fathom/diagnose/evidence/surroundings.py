@@ -61,6 +61,9 @@ def ruled_out(system: System) -> frozenset[str]:
         out.update(set(group) - there if there else ())
     if LINUX in seen and WINDOWS not in seen and SQL_SERVER not in seen:
         out.add(SQL_SERVER)
+    if not seen & {LINUX, WINDOWS} and {fact.value for fact in system.facts if fact.name == "cloud_service"} == {"RDS"}:
+        # Its operating system cannot be reached.
+        out.update((LINUX, WINDOWS))
     return frozenset(out)
 
 

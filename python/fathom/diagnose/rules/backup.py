@@ -1,4 +1,4 @@
-"""D16: a backup or restore is the load."""
+"""D16: a backup or restore is the load, or another job that reads much in large requests."""
 
 from __future__ import annotations
 
@@ -8,69 +8,126 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from fathom.diagnose.evidence.harm import of_waits
-from fathom.diagnose.evidence.load import FEWEST, busy, middle
-from fathom.diagnose.evidence.maintenance import reported
-from fathom.diagnose.evidence.words import megabytes, number, seen, size
+from fathom.diagnose.evidence.join import above, onto
+from fathom.diagnose.evidence.load import FEWEST, IDLE_LOAD, middle, worked
+from fathom.diagnose.evidence.maintenance import reported, slower
+from fathom.diagnose.evidence.words import megabytes, number, seen, size, time
 from fathom.diagnose.metrics import Layer
 from fathom.diagnose.rule import DISK_COLLECT, VOLUMES, Kind, Need, Rule
 from fathom.finding import Evidence, Finding, Remedy, Severity
 
 if TYPE_CHECKING:
+    from fathom.diagnose.evidence.device import Device
+    from fathom.diagnose.evidence.harm import Harm
     from fathom.diagnose.evidence.system import System
 
 _BACKUP = "BACKUP DATABASE x TO DISK = '...' WITH BUFFERCOUNT = 50, MAXTRANSFERSIZE = 4194304, COMPRESSION"
+_WINDOW = Remedy(
+    "Mark the window as maintenance. Faster: more files and buffers; gentler: fewer.",
+    (_BACKUP,),
+    "Memory of BUFFERCOUNT × MAXTRANSFERSIZE.",
+    "Backup throughput in MB/s.",
+)
+_FIND = Remedy(
+    "See which job or statement reads then. A backup or check: move it to a quieter time. A scan: an index, or memory.",
+    (
+        "SELECT TOP 9 total_physical_reads, sql_handle FROM sys.dm_exec_query_stats ORDER BY total_physical_reads DESC",
+        "PostgreSQL: SELECT query, shared_blks_read FROM pg_stat_statements ORDER BY shared_blks_read DESC LIMIT 10",
+    ),
+    "None to look.",
+    "Reads keep their usual size, and latency with them.",
+)
+_LARGE_BYTES, _BACKUP_BYTES = 64 * 1024.0, 400 * 1024.0
+"""Mean size of reads, from which large ones are among them, and from which they are those of a backup alone."""
+_TIMES = 4.0
+"""How many times their usual size reads reach, and how many times the usual bytes they move, as large ones come in."""
+_OFTEN = 0.6
+"""How much more often than not a moment with large reads is slower than one without (`join.above`)."""
 
 
 def examine(system: System) -> Iterator[Finding]:
     """As the database says, else by the pattern of reads."""
-    evidence = reported(system, "backup_bytes_per_s", "Backup or restore", "backup")
-    sure = 0.85
-    if not evidence:
-        evidence, sure = _pattern(system), 0.6
-    if evidence and not of_waits(system, "log", "data").sentence:
-        yield Finding(
-            "D16",
-            "backup",
-            "The load is a backup: it keeps a fixed number of large reads outstanding, and latency follows from that.",
-            Severity.NOTE,
-            sure,
-            tuple(evidence[:4]),
-            None,
-            "no backup ran then (msdb.dbo.backupset)",
-            (
-                Remedy(
-                    "Mark the window as maintenance. Faster: more files and buffers; gentler: fewer.",
-                    (_BACKUP,),
-                    "Memory of BUFFERCOUNT × MAXTRANSFERSIZE.",
-                    "Backup throughput in MB/s.",
-                ),
-            ),
-        )
-
-
-def _pattern(system: System) -> list[Evidence]:
-    found = []
+    found = reported(system, "backup_bytes_per_s", "Backup or restore", "backup")
+    if found is not None:
+        yield _backup(found.harm, 0.85, found.evidence)
+        return
+    harm = of_waits(system, "log", "data")
+    copied = [each for disk in system.disks for each in _copied(system, disk)]
+    if copied:
+        yield _backup(harm, 0.6, tuple(copied))
+        return
+    # A check reads as much, and says so itself.
+    checked = any(each.has("check_bytes_per_s") and each.mean("check_bytes_per_s") > 0 for each in system.databases)
     for disk in system.disks:
-        chosen = busy(disk) & (disk.values("read_size_bytes") >= 400 * 1024)
-        load = disk.load[chosen]
-        if chosen.sum() < max(FEWEST, 0.5 * busy(disk).sum()) or np.std(load) > 0.2 * np.mean(load):
-            continue
-        rate = disk.mean("read_bytes_per_s", chosen)
-        if any(
-            other is not disk
-            and 0.6 < other.mean("write_bytes_per_s", None) / max(disk.mean("read_bytes_per_s"), 1) < 1.4
-            for other in system.disks
-        ):
-            found.append(
-                seen(
-                    disk,
-                    f"Reads of {size(middle(disk.values('read_size_bytes')[chosen]))} at a constant "
-                    f"{number(float(np.mean(load)))} outstanding, {megabytes(rate)}; another disk is written at "
-                    "the same rate.",
-                    chosen,
-                )
+        evidence = () if checked else _joined_by_large(disk)
+        if evidence:
+            yield Finding(
+                "D16",
+                disk.name,
+                f"Large reads of {disk.name} are the load, as of a backup, a check or a scan of tables: other requests "
+                "wait behind them.",
+                harm.severity,
+                0.55,
+                evidence,
+                harm.sentence,
+                "no backup, check or scan ran then",
+                (_FIND,),
             )
-    return found
+
+
+def _backup(harm: Harm, sure: float, evidence: tuple[Evidence, ...]) -> Finding:
+    return Finding(
+        "D16",
+        "backup",
+        "The load is a backup: it keeps a fixed number of large reads outstanding, and latency follows from that.",
+        harm.severity if harm.sentence else Severity.NOTE,
+        sure,
+        evidence[:4],
+        harm.sentence,
+        "no backup ran then (msdb.dbo.backupset)",
+        (_WINDOW,),
+    )
+
+
+def _copied(system: System, disk: Device) -> list[Evidence]:
+    """Large reads alone, a constant number at a time, and another disk that is written at their rate."""
+    sizes, load = disk.values("read_size_bytes"), disk.load
+    chosen = (np.nan_to_num(load) >= IDLE_LOAD) & (sizes >= _BACKUP_BYTES)
+    if chosen.sum() < FEWEST or np.std(load[chosen]) > 0.2 * np.mean(load[chosen]):
+        return []
+    rate = disk.mean("read_bytes_per_s", chosen)
+    written = (np.nanmean(onto(disk, other, "write_bytes_per_s")[chosen]) for other in system.disks
+               if other is not disk and other.has("write_bytes_per_s"))  # fmt: skip
+    follows = slower(disk, chosen, worked(disk) & ~chosen)
+    if follows is None or not any(0.6 < each / max(rate, 1) < 1.4 for each in written):
+        return []
+    words = (
+        f"Reads of {size(middle(sizes[chosen]))} at a constant {number(float(np.mean(load[chosen])))} outstanding, "
+        f"{megabytes(rate)}; another disk is written at the same rate."
+    )
+    return [seen(disk, words, chosen), follows]
+
+
+def _joined_by_large(disk: Device) -> tuple[Evidence, ...]:
+    """Large reads that come in beside the usual ones: the mean size rises, more is moved, and requests take longer."""
+    sizes, latency = disk.values("read_size_bytes"), disk.values("latency_s")
+    known = worked(disk) & np.isfinite(sizes) & np.isfinite(latency)
+    if known.sum() < 2 * FEWEST:
+        return ()
+    usual = middle(sizes[known], 10)
+    large = known & (sizes >= max(_LARGE_BYTES, _TIMES * usual)) & (np.nan_to_num(disk.load) >= IDLE_LOAD)
+    small = known & (sizes <= 2 * usual)
+    if min(large.sum(), small.sum()) < FEWEST or large.sum() + small.sum() < 0.9 * known.sum():
+        return ()
+    moved, before = disk.mean("read_bytes_per_s", large), disk.mean("read_bytes_per_s", small)
+    follows = slower(disk, large, small)
+    if follows is None or not moved >= _TIMES * before or above(latency[large], latency[small]) < _OFTEN:
+        return ()
+    words = (
+        f"Reads of {size(middle(sizes[large]))} on average move {megabytes(moved)} at {time(middle(latency[large]))}; "
+        f"otherwise {size(middle(sizes[small]))} and {megabytes(before)}."
+    )
+    return seen(disk, words, large), follows
 
 
 RULE = Rule(

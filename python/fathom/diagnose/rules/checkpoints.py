@@ -22,8 +22,9 @@ if TYPE_CHECKING:
 def examine(system: System) -> Iterator[Finding]:
     """Disks whose writes follow the database's checkpoints."""
     servers = [d for d in system.databases if d.has("checkpoint_pages_per_s")]
-    if not servers or of_storage(system).sentence:
+    if not servers:
         return
+    waiting = of_storage(system)
     for disk in system.disks:
         pages = onto(disk, servers[0], "checkpoint_pages_per_s")
         burst, calm = pages >= 1, pages < 1
@@ -37,18 +38,21 @@ def examine(system: System) -> Iterator[Finding]:
         reads = disk.values("read_latency_s")
         # Sessions wait for reads, whoever slows them.
         slowed = _means(disk.values("read_iops"), burst, calm)[1] >= _READS and _rise(reads, burst, calm) >= _SLOWED
+        if waiting.sentence and not slowed:
+            # Users wait at a latency that does not follow the checkpoints: for something else.
+            continue
         what = "sessions do not wait for them, so their latency is not the users'"
         harm = None
         if slowed:
             then, before = map(time, _means(reads, burst, calm))
             what = f"reads take {then} meanwhile instead of {before}"
             evidence.append(seen(disk, f"Reads take {then} during the bursts, {before} between.", burst))
-            harm = _fewer(onto(disk, servers[0], "batches_per_s"), burst, calm)
+            harm = waiting.sentence or _fewer(onto(disk, servers[0], "batches_per_s"), burst, calm)
         yield Finding(
             "D18",
             disk.name,
             f"Writes to {disk.name} come in bursts of checkpoints; {what}.",
-            Severity.WARNING if harm else Severity.NOTE,
+            waiting.severity if waiting.sentence else Severity.WARNING if harm else Severity.NOTE,
             0.7,
             tuple(evidence),
             harm,

@@ -5,11 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from fathom.diagnose.evidence.harm import of_waits
 from fathom.diagnose.evidence.maintenance import reported
 from fathom.diagnose.metrics import Layer
 from fathom.diagnose.rule import Kind, Need, Rule
-from fathom.finding import Finding, Remedy, Severity
+from fathom.finding import Finding, Remedy
 
 if TYPE_CHECKING:
     from fathom.diagnose.evidence.system import System
@@ -17,16 +16,16 @@ if TYPE_CHECKING:
 
 def examine(system: System) -> Iterator[Finding]:
     """As the database says."""
-    evidence = reported(system, "check_bytes_per_s", "Logical scans by DBCC", "check")
-    if evidence and not of_waits(system, "log", "data").sentence:
+    found = reported(system, "check_bytes_per_s", "Logical scans by DBCC", "check")
+    if found is not None:
         yield Finding(
             "D17",
             "consistency check",
             "The load is a consistency check: it reads all data volumes at a pace of its own.",
-            Severity.NOTE,
+            found.harm.severity,
             0.8,
-            tuple(evidence[:4]),
-            None,
+            found.evidence[:4],
+            found.harm.sentence,
             "no DBCC ran then",
             (
                 Remedy(

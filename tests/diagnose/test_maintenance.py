@@ -1,0 +1,115 @@
+"""D16, D17, D18: maintenance is the load whoever waits for it, where latency follows it and nowhere else."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+from test_context_rules import COUNT, FEW, disk, perfmon
+
+from fathom.diagnose import log as reader
+from fathom.diagnose.diagnose import Diagnosis, Outcome, diagnose
+from fathom.finding import Severity
+
+RAN = (np.arange(COUNT) >= 40) & (np.arange(COUNT) < 80)
+SCAN = r"SQLServer:Databases(shop)\DBCC Logical Scan Bytes/sec"
+BACKUP = r"SQLServer:Databases(shop)\Backup/Restore Throughput/sec"
+PAGES = r"SQLServer:Buffer Manager\Checkpoint pages/sec"
+
+
+def waits(sessions: object) -> dict[str, object]:
+    """Sessions that wait for reads, as SQL Server's own counters."""
+    counter = r"SQLServer:Wait Statistics({})\Page IO latch waits"
+    return {
+        counter.format("Waits in progress"): sessions,
+        counter.format("Cumulative wait time (ms) per second"): 1000 * np.asarray(sessions),
+    }
+
+
+def diagnosed(*paths: Path) -> Diagnosis:
+    with reader.read(paths) as log:
+        return diagnose(log)
+
+
+@pytest.mark.parametrize(("counter", "rule"), [(SCAN, "D17"), (BACKUP, "D16")])
+@pytest.mark.parametrize(("inside", "waiting"), [("some", 0.0), ("some", 15.0), ("all", 15.0)])
+def test_users_who_wait_for_it_are_harmed_by_it(
+    tmp_path: Path, counter: str, rule: str, inside: str, waiting: float
+) -> None:
+    """A log of waits beside it must not hide a load that was known without."""
+    ran = RAN if inside == "some" else np.ones(COUNT, dtype=bool)
+    columns = disk("1 E:", np.where(ran, 3400, 500) * FEW, 0.0, np.where(ran, 0.011, 0.0012) * FEW, 0.0, 131072)
+    columns[counter] = np.where(ran, 4.5e8, 0.0)
+    if waiting:
+        columns |= waits(np.where(ran, waiting, 0.6))
+    found = diagnosed(perfmon(tmp_path / "log", columns))
+    assert (found.verdict.outcome, found.verdict.rule) == (Outcome.LOAD, rule), found.verdict
+    assert found.verdict.severity is (Severity.CRITICAL if waiting else Severity.NOTE)
+    evidence = [each.sentence for each in found.findings[0].evidence]
+    # What ran a third of the time is told as what it was then.
+    assert "450 MB/s" in evidence[0]
+    assert "take 11" in evidence[1]
+    assert ("no other time" in evidence[1]) is (inside == "all")
+    assert ("sessions wait" in str(found.findings[0].harm)) is bool(waiting)
+
+
+@pytest.mark.parametrize(("counter", "rule"), [(SCAN, "D17"), (BACKUP, "D16")])
+def test_users_who_wait_as_long_without_it_wait_for_something_else(tmp_path: Path, counter: str, rule: str) -> None:
+    columns = disk("1 E:", 800 * FEW, 0.0, 0.012 * FEW, 0.0) | waits(9.0) | {counter: np.where(RAN, 5e7, 0.0)}
+    found = diagnosed(perfmon(tmp_path / "log", columns))
+    assert rule not in {each.rule for each in found.findings}
+
+
+@pytest.mark.parametrize(("slowed", "there"), [(0.008, True), (0.001, False)])
+def test_checkpoints_harm_who_waits_for_reads_that_they_slow(tmp_path: Path, slowed: float, *, there: bool) -> None:
+    burst = np.arange(COUNT) % 8 < 2
+    reads = np.where(burst, slowed, 0.001) * FEW
+    columns = disk("1 D:", 500 * FEW, np.where(burst, 2000, 20) * FEW, reads, np.where(burst, 0.02, 0.002))
+    columns |= {PAGES: np.where(burst, 2000.0, 0.0)} | waits(np.where(burst, 12.0, 1.0))
+    found = diagnosed(perfmon(tmp_path / "log", columns))
+    assert ("D18" in {each.rule for each in found.findings}) is there
+    if there:
+        assert (found.verdict.outcome, found.verdict.rule) == (Outcome.LOAD, "D18")
+        assert found.verdict.severity is Severity.CRITICAL
+
+
+@pytest.mark.parametrize(
+    ("size", "rate", "latency_s", "there"),
+    [
+        (180_000, 900, 0.015, True),  # a scan of tables beside the usual reads
+        (180_000, 900, 0.0013, False),  # larger, and as fast
+        (8192, 900, 0.015, False),  # slow for another reason
+        (180_000, 60, 0.015, False),  # no more is moved than usual
+    ],
+)
+def test_large_reads_that_come_in_are_the_load(
+    tmp_path: Path, size: int, rate: int, latency_s: float, *, there: bool
+) -> None:
+    """No counter of a database, and less than half of the log."""
+    columns = disk("1 E:", np.where(RAN, rate, 500) * FEW, 0.0, np.where(RAN, latency_s, 0.0012) * FEW, 0.0)
+    columns[r"PhysicalDisk(1 E:)\Disk Read Bytes/sec"] = columns[r"PhysicalDisk(1 E:)\Disk Reads/sec"] * np.where(
+        RAN, size, 8192
+    )
+    del columns[r"PhysicalDisk(1 E:)\Disk Bytes/sec"]
+    found = diagnosed(perfmon(tmp_path / "log", columns))
+    assert ("D16" in {each.rule for each in found.findings}) is there
+    if there:
+        assert found.verdict.outcome is Outcome.LOAD
+        first = found.findings[0].evidence[0]
+        assert "176 KiB" in first.sentence
+        assert first.start_ns != found.system.disks[0].times_ns[0]
+
+
+def test_a_backup_is_known_by_its_window(tmp_path: Path) -> None:
+    """Most of the log's requests are small, and the copy goes to another disk at the rate of the reads."""
+    ran = np.arange(COUNT) >= 90
+    columns = disk("1 E:", np.where(ran, 300, 700) * FEW, 0.0, np.where(ran, 0.04, 0.002), 0.0)
+    columns[r"PhysicalDisk(1 E:)\Disk Bytes/sec"] = np.where(ran, 300 * 1048576, 700 * 8192) * FEW
+    columns |= disk("2 B:", 0.0, np.where(ran, 300, 0.1) * FEW, 0.0, 0.004, 1048576)
+    for name in ("1 E:", "2 B:"):
+        way = "Read" if name == "1 E:" else "Write"
+        columns[rf"PhysicalDisk({name})\Disk {way} Bytes/sec"] = columns.pop(rf"PhysicalDisk({name})\Disk Bytes/sec")
+    found = diagnosed(perfmon(tmp_path / "log", columns))
+    assert found.verdict.rule == "D16", found.verdict
+    assert "another disk is written" in found.findings[0].evidence[0].sentence

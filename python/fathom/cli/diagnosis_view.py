@@ -68,8 +68,10 @@ def _actions(diagnosis: Diagnosis, view: _View) -> None:
     if not chosen:
         return
     view.heading("What to do")
-    for number, (_, remedy) in enumerate(chosen, 1):
-        view.item(remedy.action, f"{number}. ")
+    several = len({finding.subject for finding, _ in chosen}) > 1
+    for number, (finding, remedy) in enumerate(chosen, 1):
+        about = f"{finding.subject.removesuffix(':')}: " if several else ""
+        view.item(f"{about}{remedy.action}", f"{number}. ")
         for command in remedy.commands:
             view.command(command)
         if remedy.risk:

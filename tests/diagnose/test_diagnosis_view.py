@@ -12,6 +12,8 @@ from typer.testing import CliRunner
 
 from fathom.cli import codes
 from fathom.cli.app import build
+from fathom.cli.diagnosis_view import _when
+from fathom.finding import Evidence
 
 DISK = r"\\SQL01\PhysicalDisk(1 [red]D:)"
 WAIT = r"\\SQL01\SQLServer:Wait Statistics(Cumulative wait time (ms) per second)\Page IO latch waits"
@@ -85,3 +87,10 @@ def test_limits_of_the_user_count_and_mistakes_in_them_are_told(tmp_path: Path) 
     good.write_text('[[volume]]\nname = "gold"\niops = 3200\nsource = "contract"\n')
     _, text = run(str(path), "--limits", str(good))
     assert "gold" in text
+
+
+def test_a_window_over_midnight_has_both_dates() -> None:
+    day = 86_400 * 10**9
+    begin = 20_514 * day
+    assert _when(Evidence("so", None, begin, begin + day)) == " (2026-03-02 00:00:00 to 2026-03-03 00:00:00 UTC)"
+    assert _when(Evidence("so", None, begin, begin + day // 2)) == " (2026-03-02 00:00:00 to 12:00:00 UTC)"

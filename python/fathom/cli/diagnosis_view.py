@@ -115,7 +115,9 @@ def _when(evidence: Evidence) -> str:
     if evidence.start_ns is None or evidence.end_ns is None:
         return ""
     start, end = (datetime.fromtimestamp(each / 1e9, UTC) for each in (evidence.start_ns, evidence.end_ns))
-    return f" ({start:%Y-%m-%d %H:%M:%S} to {end:%H:%M:%S} UTC)"
+    # A whole day ends at the hour at which it began.
+    last = f"{end:%H:%M:%S}" if start.date() == end.date() else f"{end:%Y-%m-%d %H:%M:%S}"
+    return f" ({start:%Y-%m-%d %H:%M:%S} to {last} UTC)"
 
 
 class _View:

@@ -1,4 +1,4 @@
-"""The document as one HTML file: no network, no inline style, one script known by its hash.
+"""The document as one HTML file: no network, no inline style, at most one script, known by its hash.
 
 The policy in the page's head forbids everything but the page's own style sheet and script, so that even text that
 slipped through escaping could not act.
@@ -24,14 +24,19 @@ if TYPE_CHECKING:
     from markupsafe import Markup
 
 
-def html(document: Document) -> str:
-    """The page. The same document gives the same bytes."""
+def html(document: Document, *, scripted: bool = True) -> str:
+    """The page. The same document gives the same bytes.
+
+    Args:
+        document: what to show.
+        scripted: with the script; the page is whole without, and mail gateways hold back files that have one.
+    """
     from markupsafe import Markup
 
-    style, script = _style(), _asset("page.js")
+    style, script = _style(), _asset("page.js") if scripted else ""
+    allowed = f"script-src '{_hash(script)}'; " if scripted else ""
     policy = (
-        f"default-src 'none'; style-src '{_hash(style)}'; script-src '{_hash(script)}'; "
-        "img-src data:; base-uri 'none'; form-action 'none'"
+        f"default-src 'none'; style-src '{_hash(style)}'; {allowed}img-src data:; base-uri 'none'; form-action 'none'"
     )
     return (
         _environment()

@@ -33,4 +33,5 @@ def render(diagnosis: Diagnosis, out: Path, *, compare: Sequence[str] = (), anon
     from fathom.report.page import html
 
     place = out / NAME if out.is_dir() else out
-    return write_whole(place, html(build(diagnosis, compare=compare, anonymise=anonymise)).encode())
+    page = html(build(diagnosis, compare=compare, anonymise=anonymise), scripted=False)
+    return write_whole(place, page.encode())

@@ -67,7 +67,12 @@ def _count_at_completion(disks: list[Disk]) -> None:
             disk.mean_queue = disk.mean_queue + disk.flushes * disk.flush_s
 
 
-def _names(disk: Disk, place: int) -> str:
+_KERNELS = {None: "6.1.0", "aws": "6.1.0-1036-aws", "azure": "6.1.0-1019-azure"}
+
+
+def _names(case: Case, disk: Disk, place: int) -> str:
+    if case.platform == "aws":
+        return f"nvme{place}n1"
     return disk.name if disk.name.startswith("sd") else f"sd{'abcdef'[place]}"
 
 
@@ -92,13 +97,13 @@ def _cpu(case: Case, at: int) -> tuple[float, float]:
 
 
 def _iostat_text(case: Case, world: World, folder: Path) -> Path:
-    lines = ["Linux 6.1.0 (db1) \t03/02/26 \t_x86_64_\t(8 CPU)", ""]
+    lines = [f"Linux {_KERNELS[case.platform]} (db1) \t03/02/26 \t_x86_64_\t(8 CPU)", ""]
     for at in range(world.count):
         moment = START + timedelta(seconds=case.interval_s * (at + 1))
         user, system = _cpu(case, at)
         lines += [f"{moment:%m/%d/%y %H:%M:%S}", "avg-cpu:  %user   %nice %system %iowait  %steal   %idle",
                   f"{user:.2f} 0.00 {system:.2f} 0.00 0.00 {100 - user - system:.2f}", ""]  # fmt: skip
-        rows = [(_names(disk, place), _columns(disk, at)) for place, disk in enumerate(case.disks)]
+        rows = [(_names(case, disk, place), _columns(disk, at)) for place, disk in enumerate(case.disks)]
         heads = list(dict.fromkeys(name for _, row in rows for name in row))
         lines.append(f"Device {' '.join(heads)}")
         lines += [f"{name} {' '.join(f'{row.get(head, 0.0):.2f}' for head in heads)}" for name, row in rows]
@@ -116,11 +121,11 @@ def _iostat_json(case: Case, world: World, folder: Path) -> Path:
         disks = []
         for place, disk in enumerate(case.disks):
             row = {name.replace("%util", "util"): round(float(value), 2) for name, value in _columns(disk, at).items()}
-            disks.append({"disk_device": _names(disk, place), **row})
+            disks.append({"disk_device": _names(case, disk, place), **row})
         cpu = {"user": user, "nice": 0.0, "system": system, "iowait": 0.0, "steal": 0.0, "idle": 100 - user - system}
         reports.append({"timestamp": f"{moment:%Y-%m-%dT%H:%M:%S}+0000", "avg-cpu": cpu, "disk": disks})
-    host = {"nodename": "db1", "sysname": "Linux", "release": "6.1.0", "machine": "x86_64", "number-of-cpus": 8,
-            "date": "2026-03-02", "statistics": reports}  # fmt: skip
+    host = {"nodename": "db1", "sysname": "Linux", "release": _KERNELS[case.platform], "machine": "x86_64",
+            "number-of-cpus": 8, "date": "2026-03-02", "statistics": reports}  # fmt: skip
     path = folder / "iostat.json"
     path.write_text(json.dumps({"sysstat": {"hosts": [host]}}))
     return path

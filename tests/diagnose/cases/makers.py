@@ -123,7 +123,7 @@ def burst_credits(w: World) -> Case:
     if w.chance(0.5):
         left = np.maximum(0, 100 * (1 - np.arange(w.count) / place))
         return Case(("D7",), [], 60, cloud=_cloud(disk, {"BurstBalance": left}))
-    return Case(("D7",), [w.quiet("0 C:"), disk], w.choice((5, 15, 60)))
+    return Case(("D7",), [w.quiet("0 C:"), disk], w.choice((5, 15, 60)), platform="aws")
 
 
 def commits(w: World) -> Case:

@@ -229,7 +229,9 @@ def credits_spent(w: World) -> Case:
     limit = {"iops": sustained, "iops_burst": {"peak": 3000, "credits": credits}}
     volumes = {"disk": {"kind": "throttle", "backing": "device", **limit}, "device": _model(w, 0.0008)}
     phases = _phases(w, "workers", 10, 40)
-    return _guest(w, ("D7",), simulate(volumes, _profile(w), phases, w.seed))
+    case = _guest(w, ("D7",), simulate(volumes, _profile(w), phases, w.seed))
+    case.platform = "aws"
+    return case
 
 
 def commits(w: World) -> Case:

@@ -61,6 +61,7 @@ class Case:
         trace: single requests.
         facts: a volume as `aws ec2 describe-volumes` shows it.
         allocation: drive letter to allocation unit in bytes.
+        platform: "aws" or "azure", whose kernel and names of disks a host with Linux has; None for a host of one's own.
         linux_only, windows_only: formats that can hold the case's proof.
         among: a rule that must be among the findings, whatever comes first; None for none.
     """
@@ -78,6 +79,7 @@ class Case:
     facts: dict[str, object] | None = None
     allocation: dict[str, int] = field(default_factory=dict)
     cpu: Floats | None = None
+    platform: str | None = None
     linux_only: bool = False
     windows_only: bool = False
     among: str | None = None

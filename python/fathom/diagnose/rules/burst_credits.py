@@ -2,25 +2,39 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from fathom.diagnose.evidence.harm import of_storage
 from fathom.diagnose.evidence.join import ranks
-from fathom.diagnose.evidence.load import FEWEST, busy, middle
+from fathom.diagnose.evidence.load import FEWEST, IDLE_LOAD, middle
+from fathom.diagnose.evidence.sold import SURE, sold_there
 from fathom.diagnose.evidence.surroundings import AWS
 from fathom.diagnose.evidence.words import number, seen, time
 from fathom.diagnose.rule import DISK_COLLECT, VOLUMES, Kind, Need, Rule
 from fathom.finding import Evidence, Finding, Remedy
 
 if TYPE_CHECKING:
-    from fathom.diagnose.evidence.device import Device
+    from fathom.diagnose.evidence.device import Device, Flags
     from fathom.diagnose.evidence.system import System
 
 BURST_IOPS = 3000.0
 """gp2's burst rate, with 5.4 million credits at 3 IOPS per GiB (Amazon EBS user guide)."""
+_NEAR, _EXACT = 0.1, 0.02
+"""How far from the burst rate a load may be that was served at it, and a rate that was held there."""
+_AGAIN, _MOMENTS = 1.2, 0.05
+"""Credits that are spent stay so: no more than so many of the later moments may be above so many times the plateau."""
+
+_DOUBTFUL = 0.45
+"""Where not even the burst rate was held."""
+_LEAST_MIB, _MOST_MIB = 125, 250
+"""Throughput of gp3 as sold by default, and the most that a gp2 had (Amazon EBS user guide)."""
+_NEEDED = 95
+"""Percentile of what was done while credits lasted that counts as needed."""
 
 _OTHER = Remedy(
     "Take a size or type of volume whose rate does not depend on credits.",
@@ -33,42 +47,43 @@ _OTHER = Remedy(
 def examine(system: System) -> Iterator[Finding]:
     """Every volume."""
     for disk in system.volumes:
-        found = _balance(disk) or _step(disk)
+        found = _balance(disk) or _step(system, disk)
         if found is None:
             continue
         harm = of_storage(system)
         yield Finding(
             "D7",
             disk.name,
-            f"The burst credits of {disk.name} are spent.",
+            f"The burst credits of {disk.name} {'are' if found.confidence >= SURE else 'may be'} spent.",
             harm.severity,
-            found[1],
-            (found[0],),
+            found.confidence,
+            (found.evidence,),
             harm.sentence,
             "the balance is above zero in the slow time",
-            (
-                _OTHER
-                if AWS in system.ruled_out
-                else Remedy(
-                    "Change gp2 to gp3, whose rate does not depend on credits (or make gp2 at least 1 TiB).",
-                    ("aws ec2 modify-volume --volume-id vol-ID --volume-type gp3 --iops 3000 --throughput 125",),
-                    "Performance may differ while the change runs; 6 hours to the next one.",
-                    "No step down; alarm on BurstBalance below 20 %.",
-                ),
-            ),
+            (_OTHER if AWS in system.ruled_out else _gp3(disk, found.spent),),
         )
 
 
-def _balance(disk: Device) -> tuple[Evidence, float] | None:
+@dataclass(frozen=True)
+class _Spent:
+    """What shows it, how sure it is, and the moments without credits."""
+
+    evidence: Evidence
+    confidence: float
+    spent: Flags
+
+
+def _balance(disk: Device) -> _Spent | None:
     left = disk.values("burst_balance_percent")
     empty = left < 2
     if empty.sum() < 3 and not (empty.any() and empty.sum() >= 0.1 * np.isfinite(left).sum()):
         return None
-    return seen(disk, f"BurstBalance is below 2 % in {empty.sum()} intervals.", empty), 0.95
+    return _Spent(seen(disk, f"BurstBalance is below 2 % in {empty.sum()} intervals.", empty), 0.95, empty)
 
 
-def _step(disk: Device) -> tuple[Evidence, float] | None:
-    chosen = np.flatnonzero(busy(disk) & np.isfinite(disk.values("iops")))
+def _step(system: System, disk: Device) -> _Spent | None:
+    # Not only while most requests queue: at the burst rate few do.
+    chosen = np.flatnonzero((np.nan_to_num(disk.load) >= IDLE_LOAD) & np.isfinite(disk.values("iops")))
     if len(chosen) < 3 * FEWEST:
         return None
     rates, latency = disk.values("iops")[chosen], disk.values("latency_s")[chosen]
@@ -81,17 +96,46 @@ def _step(disk: Device) -> tuple[Evidence, float] | None:
     # Fewer may wait later on, each no longer than before: then the rate that stays while the load varies tells.
     low, high = np.percentile(disk.load[chosen][cut:], [10, 90])
     held = high >= 1.5 * low
-    if not (abs(before / BURST_IOPS - 1) < 0.1 and 80 <= after <= 0.7 * before and flat and (slower >= 1.4 or held)):
+    off = abs(before / BURST_IOPS - 1)
+    if not (off < _NEAR and 80 <= after <= 0.7 * before and flat and (slower >= 1.4 or held)):
+        return None
+    moved = middle(disk.values("bytes_per_s")[chosen][:cut])
+    if moved > 1.05 * _MOST_MIB * 2**20 or (rates[cut:] > _AGAIN * after).sum() > max(3, _MOMENTS * (len(rates) - cut)):
         return None
     later = np.zeros(len(disk.times_ns), dtype=bool)
     later[chosen[cut:]] = True
-    fell = f"From {number(before)} IOPS, the burst rate of gp2, it fell to a plateau of {number(after)} (that of "
+    at = "the burst rate of gp2" if off <= _EXACT else "near the burst rate of gp2"
+    fell = f"From {number(before)} IOPS, {at}, it fell to a plateau of {number(after)} (that of "
     words = f"{fell}{number(after / 3)} GiB)"
     if slower >= 1.4:
         words += f", and latency rose {number(slower)} × to {time(middle(latency[cut:]))}."
     else:
         words += f" that did not move with {number(low)} to {number(high)} requests outstanding."
-    return seen(disk, words, later), 0.8
+    sure = min(0.8, sold_there(system, disk, "aws"))
+    if not sure:
+        return None
+    if sure < 0.8 and off > _EXACT:
+        # Without a sign of AWS only the burst rate itself speaks for its credits.
+        sure = _DOUBTFUL
+    return _Spent(seen(disk, words, later), sure, later)
+
+
+def _gp3(disk: Device, spent: Flags) -> Remedy:
+    """The change to a gp3 that does what the volume did with credits."""
+    iops, moved = (middle(disk.values(metric)[~spent], _NEEDED) for metric in ("iops", "bytes_per_s"))
+    throughput, how = _LEAST_MIB, ""
+    if moved > 0:
+        # Rounded up to what people buy. At gp2's most this is below gp3's 0.25 MiB/s for each of 3,000 IOPS.
+        throughput = min(_MOST_MIB, max(_LEAST_MIB, math.ceil(moved / 2**20 / 25) * 25))
+        needed = f"{number(min(iops, BURST_IOPS))} IOPS and {number(moved / 2**20)} MiB/s"
+        how = f"; {needed} were needed while credits lasted"
+    return Remedy(
+        f"Change gp2 to gp3, whose rate does not depend on credits (or make gp2 at least 1 TiB){how}.",
+        (f"aws ec2 modify-volume --volume-id vol-ID --volume-type gp3 --iops 3000 --throughput {throughput}",),
+        f"gp3 as sold by default has {_LEAST_MIB} MiB/s, half of what a large gp2 has: more is paid for. Performance "
+        "may differ while the change runs; 6 hours to the next one.",
+        "No step down; alarm on BurstBalance below 20 %.",
+    )
 
 
 _RATE_OR_BALANCE = Need(VOLUMES, ("iops", "burst_balance_percent"), DISK_COLLECT)

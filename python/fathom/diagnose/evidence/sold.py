@@ -1,0 +1,52 @@
+"""Whether a disk can be a volume that a cloud sells: its limits are more than numbers only there.
+
+A host's kernel, its disks' models and the cloud's own logs tell for certain. Where nothing does, the name of the disk
+may still exclude a cloud.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+
+from fathom.diagnose.evidence.surroundings import AWS, AZURE, VMWARE
+from fathom.diagnose.metrics import Layer
+
+if TYPE_CHECKING:
+    from fathom.diagnose.evidence.device import Device
+    from fathom.diagnose.evidence.system import System
+
+SURE = 0.5
+"""Confidence from which something is said without a doubt."""
+_KNOWN, _FITS, _ODD = 0.8, 0.6, 0.45
+
+_PLATFORMS = {"aws": AWS, "azure": AZURE}
+_MODELS = {
+    "aws": re.compile(r"Elastic Block|\bEBS\b", re.I),
+    "azure": re.compile(r"Azure|Msft Virtual|MSFT NVMe", re.I),
+}
+_NEVER = {
+    "aws": re.compile(r"(?:/dev/)?(?:sd[a-z]+|hd[a-z])\d*$"),
+    "azure": re.compile(r"(?:/dev/)?(?:sd[ab]|hd[a-z])\d*$"),
+}
+"""Names that volumes of data do not have there: EBS is NVMe or xvdX on Linux; sda and sdb are Azure's own two disks."""
+
+
+def is_in(system: System, cloud: str) -> bool:
+    """Whether the logs tell that the system is in this cloud: of all platforms it alone is not ruled out."""
+    others = {AWS, AZURE, VMWARE} - {_PLATFORMS[cloud]}
+    return others <= system.ruled_out and _PLATFORMS[cloud] not in system.ruled_out
+
+
+def sold_there(system: System, disk: Device, cloud: str | None) -> float:
+    """How sure it can be at most that a disk is a volume of a cloud: 0 where that is ruled out; of none in particular,
+    as sure as where it is known.
+    """
+    if cloud is None or is_in(system, cloud) or disk.layer is Layer.CLOUD_VOLUME:
+        return _KNOWN
+    if _PLATFORMS[cloud] in system.ruled_out:
+        return 0.0
+    model = system.fact("model", disk.device) if disk.device else None
+    if model:
+        return _KNOWN if _MODELS[cloud].search(model) else _ODD
+    return _ODD if _NEVER[cloud].match(disk.device or "") else _FITS

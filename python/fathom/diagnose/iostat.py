@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from itertools import pairwise
@@ -16,6 +16,7 @@ import numpy as np
 
 from fathom.diagnose.clock import NS, iso_ns, ns_of, zone_of
 from fathom.diagnose.facts import NOT_NEEDED
+from fathom.diagnose.iostat_interval import COUNTS, STEPS_S, amounts_over, interval_of, is_count, rates
 from fathom.diagnose.linux import disk_of
 from fathom.diagnose.metrics import Layer
 from fathom.diagnose.numbers import plain_number
@@ -177,46 +178,18 @@ def _intervals(times: np.ndarray) -> list[float | None]:
     return [usual if usual > 0 else None, *(float(step) if step > 0 else None for step in steps)]
 
 
-_COUNTS = ("r/s", "w/s", "tps")
-_STEPS_S = (1, 2, 3, 4, 5, 6, 10, 15, 20, 30)
-"""Intervals that are given to iostat; of longer ones two decimals of a rate no longer give the count."""
-
-
-def _rates(reports: Iterable[Report]) -> list[float]:
-    """All rates of requests that are not zero."""
-    disks = [columns for report in reports for columns in report.disks.values()]
-    return [columns[name] for columns in disks for name in _COUNTS if columns.get(name)]
-
-
-def _is_count(rate: float, seconds: float) -> bool:
-    """Whether a rate with two decimals is a whole number of requests in about so many seconds."""
-    count = rate * seconds
-    return abs(count - round(count)) <= 0.005 * seconds + 0.001 * count
-
-
-def usual_interval(reports: Sequence[Report]) -> int | None:
-    """The interval that makes rates of few requests whole numbers, s; None where too few are that low."""
-    rates = _rates(reports)
-    for step in _STEPS_S:
-        low = [rate for rate in rates if rate * step <= 50]
-        # The longer the interval, the likelier is a rate a count by chance.
-        if len(low) >= 3 + step // 2 and sum(_is_count(rate, step) for rate in low) >= 0.95 * len(low):
-            return step
-    return None
-
-
 def _counted(source: Source, date: str | None, reports: Sequence[Report]) -> np.ndarray:
     """Times of reports that have none: counted from --start, otherwise from the beginning of the heading's day."""
-    step = usual_interval(reports[1:])
+    step = interval_of([report.disks for report in reports[1:]])
     begin, since = source.start_ns, "--start"
     if begin is None:
         begin, since = 0, "1970, as no date can be read; --start is better"
         if date and is_stamp(midnight := f"{date} 00:00:00"):
             begin = int(stamps(source, [midnight], ["the heading"], date)[0])
             since = "the beginning of the heading's day; --start is better"
-    how = f"{step} s, which the rates are whole counts of" if step else "1 s, as the log does not say"
+    how = f"{step.seconds} s, {step.why}" if step else "1 s, as the log does not say"
     source.notes.fact("clock", f"the reports have no times (iostat without -t): counted from {since}, every {how}")
-    return begin + np.arange(1, len(reports) + 1, dtype=np.int64) * (step or 1) * NS
+    return begin + np.arange(1, len(reports) + 1, dtype=np.int64) * (step.seconds if step else 1) * NS
 
 
 def _since_boot(reports: Sequence[Report], stamped: float | None) -> bool:
@@ -227,25 +200,32 @@ def _since_boot(reports: Sequence[Report], stamped: float | None) -> bool:
         reports: in the order of the log, at least two.
         stamped: the usual interval by the reports' times, s; None where they have none.
     """
-    first, others = reports[0], reports[1 : 1 + 20]
-    used = _rates([first])
+    first, others = reports[0].disks, [report.disks for report in reports[1 : 1 + 20]]
+    used = rates([first])
     if not used:
         return False
-    step: float | None = usual_interval(others)
-    if step is None and stamped is not None and stamped <= _STEPS_S[-1]:
-        few = [rate for rate in _rates(others) if rate * stamped <= 50]
+    lengths, usual = amounts_over(first), interval_of(others)
+    if lengths and usual is not None:
+        return abs(max(lengths) / usual.seconds - 1) > _OTHER_LENGTH
+    step: float | None = None if usual is None else usual.seconds
+    if step is None and stamped is not None and stamped <= STEPS_S[-1]:
+        few = [rate for rate in rates(others) if rate * stamped <= 50]
         # A known interval needs less proof: some intervals are longer than they should be.
-        step = stamped if few and sum(_is_count(rate, stamped) for rate in few) >= 0.75 * len(few) else None
+        step = stamped if few and sum(is_count(rate, stamped) for rate in few) >= 0.75 * len(few) else None
     low = [rate for rate in used if step is not None and rate * step <= 50]
     if step is not None and low:
-        return sum(_is_count(rate, step) for rate in low) < 0.5 * len(low)
+        return sum(is_count(rate, step) for rate in low) < 0.5 * len(low)
     never_again = [
         device
-        for device, columns in first.disks.items()
-        if any(columns.get(name) for name in _COUNTS)
-        and not any(report.disks.get(device, {}).get(name) for report in others for name in _COUNTS)
+        for device, columns in first.items()
+        if any(columns.get(name) for name in COUNTS)
+        and not any(report.get(device, {}).get(name) for report in others for name in COUNTS)
     ]
-    return len(never_again) >= max(1, len(first.disks) // 3)
+    return len(never_again) >= max(1, len(first) // 3)
+
+
+_OTHER_LENGTH = 0.2
+"""Relative difference of the first report's length from the others' that no late start of iostat makes."""
 
 
 _STEADY = 0.05

@@ -90,4 +90,4 @@ def test_p10_after_is_no_full_queue(campaign: results.Campaign, tmp_path: Path) 
     after = diagnosed(perfmon(campaign, "PVSCSI, raised", tmp_path / "after"))
     assert not {finding.rule for finding in after.findings} & {"D1", "D2"}, after.findings
     # The device itself is at its highest rate, which is no limit that anybody set.
-    assert after.verdict.rule is None, after.verdict
+    assert after.verdict.rule == "D26", after.verdict

@@ -3,29 +3,44 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 from fathom.finding import Evidence, Finding
 
+_FULL_QUEUE = "the full queue is what holds the rate"
+_SOLD = "the rate is held by a limit, and not by the device"
 _STRONGER: dict[str, tuple[tuple[str, str], ...]] = {
     "D3": (
         ("D4", "the hypervisor's own queue is full, so the array is not what is slow"),
         ("D1", "the hypervisor's queue is the one measured as full, below the guest's"),
+        ("D26", _FULL_QUEUE),
     ),
-    "D4": (("D1", "below the hypervisor's queues the device itself is slow"),),
-    "D6": (("D5", "the instance's limit holds for all volumes together, and is the one that was reached"),),
+    "D4": (("D1", "below the hypervisor's queues the device itself is slow"),
+           ("D26", "the time was measured below the hypervisor")),
+    "D6": (("D5", "the instance's limit holds for all volumes together, and is the one that was reached"),
+           ("D26", _SOLD)),
     "D7": (("D5", "the limit is the lower one that holds without burst credits"),
-           ("D20", "the step is the end of the credits, not another user")),
+           ("D20", "the step is the end of the credits, not another user"),
+           ("D26", _SOLD)),
     "D24": (("D20", "the latency is that of the requests that were caught in the stall"),),
-    "D2": (("D1", "it is the sum over the adapter's disks that stays at a depth"),),
-    "D8": (("D10", "unaligned log writes make each commit slow; batching only hides it"),),
+    "D1": (("D26", _FULL_QUEUE),),
+    "D2": (("D1", "it is the sum over the adapter's disks that stays at a depth"),
+           ("D26", _FULL_QUEUE)),
+    "D8": (("D10", "unaligned log writes make each commit slow; batching only hides it"),
+           ("D26", "unaligned writes make each of them slow")),
+    "D10": (("D26", "commits that wait for one another set the rate"),),
     "D11": (("D1", "the depth is the database's own limit on log writes, not the device's"),
-            ("D10", "that many concurrent log writes are the database's limit, not single commits")),
+            ("D10", "that many concurrent log writes are the database's limit, not single commits"),
+            ("D26", "the database's own limit sets the rate")),
     "D5": (("D13", "the volume's limit alone explains the latency"),
            ("D14", "the volume's limit alone explains the latency"),
-           ("D1", "the rate is at the volume's limit, so the queue is a consequence")),
+           ("D1", "the rate is at the volume's limit, so the queue is a consequence"),
+           ("D26", _SOLD)),
 }  # fmt: skip
 """What each finding decides against, on the same subject where both name one, and why."""
+
+_SURE = 0.5
+"""Confidence from which a finding decides against others."""
 
 _EVERYWHERE = frozenset({"D2", "D3", "D6", "D8", "D4"})
 """Findings that decide against others of whatever subject: their layer is below all of the guest's disks."""
@@ -33,18 +48,24 @@ _EVERYWHERE = frozenset({"D2", "D3", "D6", "D8", "D4"})
 
 def resolved(findings: Sequence[Finding]) -> list[Finding]:
     """The findings without those that a stronger one contradicts; the stronger says so in its evidence."""
-    present = {finding.rule: finding for finding in findings if finding.confidence >= 0.5}
+    present = {finding.rule for finding in findings if finding.confidence >= _SURE}
     lost: dict[int, tuple[Finding, str]] = {}
-    for rule, weaker in _STRONGER.items():
-        winner = present.get(rule)
-        for other, why in weaker if winner else ():
-            for finding in findings:
-                same = rule in _EVERYWHERE or (winner is not None and finding.subject == winner.subject)
-                if winner is not None and finding.rule == other and same and id(finding) not in lost:
-                    lost[id(finding)] = winner, why
+    for winner, other, why in _pairs(findings):
+        for finding in findings:
+            same = winner.rule in _EVERYWHERE or finding.subject == winner.subject
+            if finding.rule == other and same and id(finding) not in lost:
+                lost[id(finding)] = winner, why
     # Slow for an unknown reason is said only where no reason is known.
-    kept = [f for f in findings if id(f) not in lost and not (f.rule == "L2" and present.keys() - {"L2"})]
+    kept = [f for f in findings if id(f) not in lost and not (f.rule == "L2" and present - {"L2"})]
     return [_with_reasons(finding, findings, lost) for finding in kept]
+
+
+def _pairs(findings: Sequence[Finding]) -> Iterator[tuple[Finding, str, str]]:
+    """Each sure finding with a rule that it decides against, and why; one device's may differ from another's."""
+    for rule, weaker in _STRONGER.items():
+        for winner in findings:
+            if winner.rule == rule and winner.confidence >= _SURE:
+                yield from ((winner, other, why) for other, why in weaker)
 
 
 def _with_reasons(finding: Finding, findings: Sequence[Finding], lost: dict[int, tuple[Finding, str]]) -> Finding:

@@ -15,10 +15,12 @@ from typing import TYPE_CHECKING
 
 from fathom.diagnose.evidence.load import middle, pinned, plateau
 from fathom.diagnose.evidence.regime import fit
+from fathom.diagnose.evidence.saturation import at_ceiling
 from fathom.diagnose.evidence.throttle import other_limit
 from fathom.diagnose.report.clock import LogClock
 from fathom.diagnose.report.windows import Window, chosen, pictured
 from fathom.errors import UsageError
+from fathom.report.format import plural
 from fathom.report.plain import one_line, plain
 
 if TYPE_CHECKING:
@@ -125,6 +127,11 @@ def _model(diagnosis: Diagnosis, device: Device, load: _Load) -> _Model:
         return _queue(diagnosis, device, load, *_QUEUES[rule])
     if rule in _CAPS:
         return _bought(diagnosis, device) or _cap(diagnosis, device, load)
+    full = at_ceiling(diagnosis.system, device) if rule == "D26" else None
+    if full is not None:
+        # Without a quieter time, the fewest outstanding at this rate are enough to keep the device busy.
+        fewest = 1.0 if full.is_constant else full.load[0]
+        return _more_devices(load, max(1, round(fewest if full.knee is None else full.knee)))
     return _device(device, load)
 
 
@@ -242,12 +249,17 @@ def _device(device: Device, load: _Load) -> _Model:
             ("The log shows no limit of the device: it takes its mean latency, whatever the load.",),
             closed=False,
         )
+    return _more_devices(load, places)
+
+
+def _more_devices(load: _Load, places: int) -> _Model:
+    """A device that serves so many requests at once, and twice of it."""
     return _Model(
         _array(places, _time(places / load.iops)).replace("volumes.array", "volumes.disk"),
         "twice the device",
         (f'"volumes.disk.servers" = {2 * places}',),
         (f'"volumes.disk.servers" = {places}',),
-        (f"The fitted bounds of rate over load meet at {places} requests at once; more of them wait.",),
+        (f"The bounds of rate over load meet at {plural(places, 'request')} at once; more of them wait.",),
     )
 
 

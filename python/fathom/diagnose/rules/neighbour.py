@@ -9,6 +9,7 @@ import numpy as np
 
 from fathom.diagnose.evidence.harm import of_storage
 from fathom.diagnose.evidence.load import worked
+from fathom.diagnose.evidence.saturation import at_ceiling
 from fathom.diagnose.evidence.unexplained import may_fill_cache, unexplained
 from fathom.diagnose.evidence.words import number, seen, time
 from fathom.diagnose.rule import LATENCY, RATE, Kind, Rule
@@ -46,7 +47,8 @@ def examine(system: System) -> Iterator[Finding]:
     """Every disk."""
     for disk in system.volumes:
         found = unexplained(disk)
-        if found is None:
+        # At its highest rate all the time, it needs nobody else to be slower with more outstanding.
+        if found is None or at_ceiling(system, disk) is not None:
             continue
         harm = of_storage(system)
         beside = _beside(system, disk, found.chosen)

@@ -15,6 +15,7 @@ from fathom.diagnose.evidence.harm import of_storage
 from fathom.diagnose.evidence.load import busy, middle, pinned, served
 from fathom.diagnose.evidence.load import plateau as plateau_of
 from fathom.diagnose.evidence.queues import above_device, deeper
+from fathom.diagnose.evidence.saturation import at_ceiling
 from fathom.diagnose.evidence.surroundings import VMWARE, is_nvme
 from fathom.diagnose.evidence.tier import tier_of
 from fathom.diagnose.evidence.words import number, seen, share, time
@@ -64,6 +65,9 @@ def _pinned(system: System, disk: Device) -> Finding | None:
     level = plateau_of(disk, "iops")
     chance = level is not None and served(disk, level)
     sure = 0.45 if (threads or chance) and not known else (0.9 if known else 0.75)
+    # The same rate with half as many outstanding: no queue of this depth holds it.
+    flat = at_ceiling(system, disk)
+    sure = 0.4 if flat is not None and 2 * flat.load[0] <= plateau.level else sure
     harm = of_storage(system)
     return Finding(
         "D1", disk.name, f"The queue of {disk.name} is full at {number(plateau.level)} outstanding requests.",

@@ -15,11 +15,12 @@ from typing import Any
 
 import pytest
 
+from fathom.errors import FathomError
 from fathom.finding import Finding, Severity
 from fathom.host import block, machine
 from fathom.host.mounts import FileSystem, Mount, mount_of, parse_mountinfo
 from fathom.probe.advice import advise, knee
-from fathom.probe.matrix import Cell, Matrix, Step, steps, study_text
+from fathom.probe.matrix import Cell, Matrix, Step, _cell_of, file_size, steps, study_text
 from fathom.probe.storage import Storage, size_words
 
 MOUNTS = r"""
@@ -149,6 +150,10 @@ def test_logs_are_graded_by_their_flush() -> None:
     assert said(place(), matrix(log_ms=(20, 20, 25)), Severity.WARNING, "slow for a log")
 
 
+def test_the_slowest_commits_are_told() -> None:
+    assert said(place(), matrix(log_ms=(0.5, 0.75, 0.9)), Severity.GOOD, "One in a hundred takes up to 0.75 ms.")
+
+
 def test_slow_small_log_writes_are_read_modify_write() -> None:
     assert said(place(physical_sector=4096), matrix(log_ms=(1.0, 0.5, 0.6)), Severity.WARNING, "-T1800")
     assert said(place(physical_sector=4096), matrix(log_ms=(0.5, 0.5, 0.6)), Severity.GOOD, "does not matter")
@@ -209,6 +214,22 @@ def test_log_writes_below_a_sector_are_left_out() -> None:
     assert {step.bytes for step in steps(4096) if step.name == "log write"} == {4096, 61440}
 
 
+def test_the_p99_of_a_log_write_has_its_flush() -> None:
+    log, read = Step("log write", 4096, 1, 0.8), Step("random read", 8192, 1, 0.8)
+    metrics = {"iops": 500.0, "latency_ms": 0.5, "latency_p99_ms": 1.0}
+    requests = {"write": {"latency_p99_ns": 1_000_000}, "flush": {"latency_p99_ns": 7_000_000}}
+    assert _cell_of(log, metrics, requests).p99_ms == 8.0
+    assert _cell_of(read, metrics, {}).p99_ms == 1.0
+    assert _cell_of(log, metrics, {"write": {"latency_p99_ns": None}}).p99_ms is None
+
+
+def test_a_fifth_of_what_is_free_is_the_most() -> None:
+    mount = Mount("8:1", "/", "ext4", "/dev/sda1", ("rw",))
+    assert file_size(FileSystem(mount, 4096, 4096, 1 << 40, 1000 << 20), 1 << 30) == 200 << 20
+    with pytest.raises(FathomError, match=r"only 100 MiB free; a probe needs 320 MiB: .* at most a fifth"):
+        file_size(FileSystem(mount, 4096, 4096, 1 << 40, 100 << 20), 64 << 20)
+
+
 def test_the_generated_study_is_one_that_people_could_write() -> None:
     from fathom import _core
 
@@ -227,6 +248,7 @@ def test_it_measures_this_disk_and_leaves_nothing(fathom: Any, tmp_path: Path) -
     assert len(answer["matrix"]["cells"]) >= 11
     assert all(cell["iops"] > 0 and cell["latency_ms"] > 0 for cell in answer["matrix"]["cells"])
     assert all(len(cell["passes_ms"]) == 3 for cell in answer["matrix"]["cells"])
+    assert all(cell["p99_ms"] for cell in answer["matrix"]["cells"])
     assert all(sorted(cell["passes_ms"])[1] == cell["latency_ms"] for cell in answer["matrix"]["cells"])
     assert {finding["subject"] for finding in answer["findings"]} == {"log", "data", "place", "measurement"}
     assert list(tmp_path.iterdir()) == []

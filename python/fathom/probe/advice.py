@@ -98,6 +98,8 @@ def _commits(usual: Cell) -> Finding:
     took = f"A 4 KiB log write with its flush takes {time_words(usual.latency_ms)}"
     commits = f"One writer that commits row by row gets about {usual.iops:,.0f} commits per second."
     what = f"{took} (as {tier(usual.latency_ms)}) and {verdict}."
+    if usual.p99_ms is not None:
+        commits += f" One in a hundred takes up to {time_words(usual.p99_ms)}."
     return Finding("log-commits", LOG, what, severity, 0.9, (Evidence(commits),))
 
 

@@ -60,6 +60,7 @@ class Cell:
     """A measured cell: rates per second, latencies in ms. A log write's latency includes its flush.
 
     Attributes:
+        p99_ms: of a log write that of the write and that of its flush added: commits are seldom slower than that.
         passes_ms: latency of every pass; the cell is the median one.
     """
 
@@ -108,7 +109,8 @@ def steps(logical_sector: int, *, seconds: float = 0.8) -> tuple[Step, ...]:
 
 
 def file_size(system: FileSystem, wanted: int) -> int:
-    """How large the scratch file may be: what was asked for, but at most a fifth of what is free.
+    """How large the scratch file may be: what was asked for, but at most a fifth of what is free, so that whatever
+    else writes there does not fail.
 
     Raises:
         FathomError: too little is free for a meaningful file.
@@ -116,7 +118,8 @@ def file_size(system: FileSystem, wanted: int) -> int:
     size = min(wanted, system.free // 5) // MIB * MIB
     if size < _SMALLEST:
         raise FathomError(
-            f"{system.mount.target}: only {system.free // MIB} MiB free; a probe needs {5 * _SMALLEST // MIB} MiB",
+            f"{system.mount.target}: only {system.free // MIB} MiB free; a probe needs {5 * _SMALLEST // MIB} MiB: its "
+            f"file has at least {_SMALLEST // MIB} MiB and takes at most a fifth of what is free",
             "free some space, or probe another directory",
         )
     return size
@@ -212,15 +215,21 @@ def _cell(
             raise KeyboardInterrupt from None
         raise FathomError(f"{step.name} of {step.bytes} B failed ({reason}): {message}") from None
     metrics = outcome["metrics"]
-    return _cell_of(step, metrics), outcome["facts"]
+    return _cell_of(step, metrics, outcome["volumes"]["workload"]), outcome["facts"]
 
 
-def _cell_of(step: Step, metrics: dict[str, Any]) -> Cell:
+def _cell_of(step: Step, metrics: dict[str, Any], requests: dict[str, Any]) -> Cell:
     rate = float(metrics["iops"] or 0.0)
     # Of a log writer the person waits for write and flush together: one outstanding, so the cycle time is 1 / rate.
     cycle = 1e3 / rate if step.name == "log write" and rate else float(metrics["latency_ms"] or 0.0)
-    tail = None if step.name == "log write" else metrics.get("latency_p99_ms")
+    tail = _both_p99(requests) if step.name == "log write" else metrics.get("latency_p99_ms")
     return Cell(step, rate, rate * step.bytes / 1e6, cycle, tail)
+
+
+def _both_p99(requests: dict[str, Any]) -> float | None:
+    """The p99 of a write and of its flush, added. They are counted apart; slow ones mostly come together."""
+    write, flush = ((requests.get(kind) or {}).get("latency_p99_ns") for kind in ("write", "flush"))
+    return None if write is None or flush is None else (write + flush) / 1e6
 
 
 def _fill(descriptor: int, size: int, tick: Callable[[], None]) -> int:

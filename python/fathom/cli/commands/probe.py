@@ -17,7 +17,14 @@ if TYPE_CHECKING:
     from fathom.probe.storage import Storage
 
 Target = Annotated[Path, typer.Argument(metavar="PATH", help="A directory on the disk to probe.", show_default=False)]
-Size = Annotated[int, typer.Option("--size", help="Size of the scratch file in MiB.", min=64)]
+Size = Annotated[
+    int,
+    typer.Option(
+        "--size",
+        help="Size of the scratch file in MiB, at most a fifth of what is free: 320 MiB must be free.",
+        min=64,
+    ),
+]
 Seconds = Annotated[
     float,
     typer.Option("--seconds", help="Seconds per measurement and pass; there are three passes.", min=0.2, max=60),
@@ -96,7 +103,7 @@ def _print_matrix(matrix: Matrix) -> None:
             f"{cell.mb_per_s:>8,.0f} {time_words(cell.latency_ms):>10} {tail:>10} {apart:>8}"
         )
     typer.echo("Medians of three passes; scatter: the longest latency of the three over the shortest, less 1.")
-    typer.echo("Log writes include their flush.")
+    typer.echo("Log writes include their flush; their p99 adds that of the write and that of the flush.")
 
 
 def _print_findings(findings: list[Finding]) -> None:

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from fathom.analysis.knee import Bounds, fit_bounds
+from fathom.diagnose.evidence.load import middle
 
 if TYPE_CHECKING:
     from fathom.diagnose.evidence.device import Device
@@ -21,6 +22,11 @@ _FEWEST = 20
 _LEVELS = 12
 _MOST = 400
 _RESAMPLES = 80
+_BEYOND, _ALIKE = 1.1, 1.5
+_ABOVE, _MOST_ABOVE = 1.3, 0.03
+"""How far above its bound a moment is clearly, and the share of such moments that a log may have."""
+_NEAR, _BEND, _MOSTLY = 1.5, 2.0, 0.9
+"""How far below its bound a moment may be, also within this factor of the bend, and for which share that must hold."""
 
 
 @dataclass(frozen=True)
@@ -34,9 +40,11 @@ class Interval:
 
 @dataclass(frozen=True)
 class Regime:
-    """The fit of one volume: latency without waiting, highest rate, load where they meet; and the words for now."""
+    """The fit of one volume: latency without waiting, highest rate, load where they meet; and the share of moments
+    beyond it.
+    """
 
-    regime: str
+    beyond: float
     base_s: Interval
     rate: Interval
     knee: Interval
@@ -51,11 +59,15 @@ def fit(disk: Device) -> Regime | None:
     if len(loads) < _FEWEST or np.percentile(loads, 95) < 1:
         return None
     step = -(-len(loads) // _MOST)
-    loads, rates = loads[::step], rates[::step]
+    loads, rates, sizes = loads[::step], rates[::step], disk.values("size_bytes")[good][::step]
     # Twelve levels of load: the fit tries a border between each two.
     edges = np.unique(np.quantile(loads, np.linspace(0, 1, _LEVELS + 1)))
     found = _bounds(loads, rates, edges)
-    if found is None:
+    if found is None or not _describes(loads, rates, found):
+        return None
+    many, few = (middle(sizes[each]) for each in (loads > found.n_star, loads <= found.n_star))
+    # The latency of small requests and the rate of large ones belong to different devices.
+    if not 1 / _ALIKE <= many / few <= _ALIKE and np.isfinite(many / few):
         return None
     random = np.random.default_rng(SEED)
     block = max(1, round(len(loads) ** (1 / 3)))
@@ -71,7 +83,7 @@ def fit(disk: Device) -> Regime | None:
     low, high = np.percentile(np.array(fits), [2.5, 97.5], axis=0)
     values = (1 / found.slope, found.ceiling, found.n_star)
     base, ceiling, knee = (Interval(v, float(a), float(b)) for v, a, b in zip(values, low, high, strict=True))
-    return Regime(_words(float(np.median(loads)), found), base, ceiling, knee)
+    return Regime(float(np.mean(loads > _BEYOND * found.n_star)), base, ceiling, knee)
 
 
 def _bounds(loads: np.ndarray, rates: np.ndarray, edges: np.ndarray) -> Bounds | None:
@@ -82,7 +94,13 @@ def _bounds(loads: np.ndarray, rates: np.ndarray, edges: np.ndarray) -> Bounds |
     return fit_bounds(middles[level], rates)
 
 
-def _words(load: float, found: Bounds) -> str:
-    if load > 1.1 * found.n_star:
-        return "saturated"
-    return "at its knee" if load > 0.7 * found.n_star else "below its knee"
+def _describes(loads: np.ndarray, rates: np.ndarray, found: Bounds) -> bool:
+    """Whether the bounds hold for the log: next to nothing is above them, and nine of ten moments are near.
+
+    Two regimes in one log, as before and after a limit, have no bounds in common: a fit between them is of neither.
+    """
+    bound = found.rate(loads)
+    above = rates > _ABOVE * bound
+    bend = (loads > found.n_star / _BEND) & (loads < found.n_star * _BEND)
+    near = (rates >= bound / _NEAR) | (bend & (rates >= bound / _BEND))
+    return bool(above.mean() <= _MOST_ABOVE and (near & ~above).mean() >= _MOSTLY)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from fathom.diagnose.evidence.load import busy, is_steady, middle
 from fathom.diagnose.evidence.regime import fit
-from fathom.diagnose.evidence.words import number, seen, time
+from fathom.diagnose.evidence.words import number, seen, share, time
 from fathom.diagnose.rule import LATENCY, RATE, Kind, Rule
 from fathom.finding import Finding, Severity
 
@@ -16,6 +16,8 @@ if TYPE_CHECKING:
 
 _WAITS = 2.0
 """How many times the latency without waiting requests take where a ceiling is said to be reached."""
+_ALWAYS, _SELDOM = 0.85, 0.02
+"""Shares of the time beyond the knee from which a device is saturated, and below which it is not."""
 
 
 def examine(system: System) -> Iterator[Finding]:
@@ -33,8 +35,8 @@ def examine(system: System) -> Iterator[Finding]:
         yield Finding(
             "L1",
             disk.name,
-            f"{disk.name} is {found.regime}: {time(base.value)} without waiting, at most {number(rate.value)} "
-            f"IOPS; from {number(knee.value)} outstanding on, more load only waits.",
+            f"{disk.name} is {_words(found.beyond)}: {time(base.value)} without waiting, at most "
+            f"{number(rate.value)} IOPS; from {number(knee.value)} outstanding on, more load only waits.",
             Severity.NOTE,
             0.6,
             (
@@ -46,6 +48,12 @@ def examine(system: System) -> Iterator[Finding]:
                 ),
             ),
         )
+
+
+def _words(beyond: float) -> str:
+    if beyond >= _ALWAYS:
+        return "saturated"
+    return f"beyond its knee {share(beyond)} of the time" if beyond >= _SELDOM else "below its knee"
 
 
 RULE = Rule("L1", "load regime", Kind.CONTEXT, (RATE, LATENCY), examine)

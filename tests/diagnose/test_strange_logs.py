@@ -89,7 +89,9 @@ def test_a_stall_that_a_few_requests_got_past_is_a_stall(tmp_path: Path) -> None
 def test_a_limit_that_is_reached_now_and_then_is_found(tmp_path: Path) -> None:
     rows = [(3000.0 + number % 3, 8.0, 24.0) for number in range(12)]
     rows += [(1000.0 + 40 * number, 1.2, 1.2 + 0.05 * number) for number in range(48)]
-    found = diagnosed(iostat(tmp_path / "log", rows))
+    path = iostat(tmp_path / "log", rows)
+    path.write_text(path.read_text().replace("5.4.0", "5.4.0-1018-aws"))
+    found = diagnosed(path)
     assert (found.verdict.rule, found.findings[0].confidence) == ("D5", 0.8)
 
 
@@ -315,6 +317,6 @@ def test_of_sql_server_s_own_views_alone(tmp_path: Path, wait: str, sessions: fl
 )
 def test_a_limit_of_one_cloud_is_none_on_a_host_of_another(release: str, clouds: set[str]) -> None:
     known = limits.load()
-    assert {each.cloud for each in known.where([release]).caps} == clouds
+    assert {each.cloud for each in known.where([release]).caps if each.kind != "link"} == clouds
     azure = known.where([release]).cap("iops", 120)
     assert (azure is not None) == ("azure" in clouds)

@@ -65,12 +65,18 @@ def _capped(w: World, name: str, cap: float, base: float, *, growth: float = 4.0
     return w.disk(name, load, latency, size=size, tight=True)
 
 
+def seller(**limit: float) -> str:
+    """The cloud that sells a limit on `iops` or `bytes_per_s`: without it the number is only one of many."""
+    return "aws" if set(limit.values()) & {3000, 4000, 16000, 131072000, 134217728, 262144000} else "azure"
+
+
 def volume_limit(w: World) -> Case:
     base = w.uniform(0.0006, 0.002)
     cap = w.choice((3000, 5000, 7500, 16000, 500, 4000))
     disk = _capped(w, "1 D:", cap, max(base, 4 / cap), growth=w.uniform(8, 16), size=8192)
-    case = Case(("D5",), [w.quiet("0 C:"), disk], w.choice((1, 5, 15)))
+    case = Case(("D5",), [w.quiet("0 C:"), disk], w.choice((1, 5, 15)), platform=seller(iops=cap))
     if cap == 4000 or w.chance(0.3):
+        case.platform = "aws"
         case.facts = {
             "VolumeType": "gp3",
             "Size": 500,

@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 import polars as pl
 
+from cases.makers import seller
 from cases.world import Case, Disk, World
 from fathom import _core
 
@@ -210,6 +211,7 @@ def iops_limit(w: World) -> Case:
     if bought := w.chance(0.4):
         cap = int(w.random.integers(31, 55)) * 100
     case = _guest(w, ("D5",), _capped(w, {"iops": cap}, "8KiB", cap))
+    case.platform = "aws" if bought else seller(iops=cap)
     if bought:
         case.facts = {"VolumeType": "gp3", "Size": 500, "Iops": cap, "Throughput": 500, "VolumeId": "vol-1"}
     return case
@@ -219,7 +221,9 @@ def bytes_limit(w: World) -> Case:
     """A volume's limit on throughput."""
     cap = int(w.choice((131072000, 134217728, 262144000, 150000000, 200000000)))
     size = int(w.choice((64, 128, 256)))
-    return _guest(w, ("D5",), _capped(w, {"throughput": f"{cap}B/s"}, f"{size}KiB", cap / (size * 1024)))
+    case = _guest(w, ("D5",), _capped(w, {"throughput": f"{cap}B/s"}, f"{size}KiB", cap / (size * 1024)))
+    case.platform = seller(bytes_per_s=cap)
+    return case
 
 
 def credits_spent(w: World) -> Case:

@@ -13,7 +13,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
     from pathlib import Path
 
-TABLES = ("queue", "volume", "instance", "tier")
+TABLES = ("queue", "volume", "instance", "link", "tier")
+_CAPS = ("volume", "instance", "link")
 KERNELS = {"-aws": "aws", ".amzn": "aws", "-azure": "azure"}
 """Marks in the release of a kernel that a cloud builds for its machines."""
 
@@ -30,7 +31,7 @@ class Queue:
 
 @dataclass(frozen=True)
 class Cap:
-    """Limits of a volume or an instance; None where it has none of that kind. `cloud`: who alone sells it."""
+    """Limits of a volume, an instance or a link; None where it has none of that kind. `cloud`: who alone sells it."""
 
     name: str
     kind: str
@@ -70,12 +71,16 @@ class Limits:
 
     def cap(self, metric: str, rate: float, kind: str = "volume", within: float = 0.03) -> Cap | None:
         """The cap on `iops` or `bytes_per_s` nearest to a rate, within 3 %."""
+        return next(iter(self.near(metric, rate, kind, within)), None)
+
+    def near(self, metric: str, rate: float, kind: str, within: float) -> list[Cap]:
+        """All caps near a rate, the nearest first."""
         found = []
         for each in self.caps:
             limit = getattr(each, metric)
             if each.kind == kind and limit and abs(rate / limit - 1) <= within:
                 found.append((abs(rate / limit - 1), each.name, each))
-        return min(found, key=lambda one: one[:2])[2] if found else None
+        return [each for _, _, each in sorted(found, key=lambda one: one[:2])]
 
     @staticmethod
     def holds(cap: Cap, iops: float, bytes_per_s: float) -> bool:
@@ -103,7 +108,7 @@ def load(extra: Path | None = None) -> Limits:
     try:
         return Limits(
             tuple(Queue(**row) for row in tables["queue"]),
-            tuple(Cap(kind=kind, **row) for kind in ("volume", "instance") for row in tables[kind]),
+            tuple(Cap(kind=kind, **row) for kind in _CAPS for row in tables[kind]),
             tuple(Tier(**row) for row in tables["tier"]),
         )
     except TypeError as error:

@@ -183,6 +183,9 @@ class Pinned:
     chosen: Flags
 
 
+_ROUNDING = 0.01
+
+
 def pinned(load: Floats, limits: Limits, *scopes: str, depth: float | None = None) -> Pinned | None:
     """Whether a number of outstanding requests has its most frequent value at its maximum, near a known depth.
 
@@ -210,6 +213,9 @@ def pinned(load: Floats, limits: Limits, *scopes: str, depth: float | None = Non
         queue: Queue | None = Queue("the driver's own queue depth", round(depth), scopes[0], "the log")
     else:
         queue = limits.queue(top, 2.0, *scopes)
+        # A count sees some requests that have just left; a mean over an interval is at most the depth.
+        if queue is not None and top % 1 and top > (1 + _ROUNDING) * queue.depth:
+            queue = None
     return None if queue is None else Pinned(queue, top, part, chosen)
 
 

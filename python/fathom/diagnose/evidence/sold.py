@@ -18,7 +18,8 @@ if TYPE_CHECKING:
 
 SURE = 0.5
 """Confidence from which something is said without a doubt."""
-_KNOWN, _FITS, _ODD = 0.8, 0.6, 0.45
+DOUBTFUL = 0.45
+KNOWN, _FITS = 0.8, 0.6
 
 _PLATFORMS = {"aws": AWS, "azure": AZURE}
 _MODELS = {
@@ -43,10 +44,10 @@ def sold_there(system: System, disk: Device, cloud: str | None) -> float:
     as sure as where it is known.
     """
     if cloud is None or is_in(system, cloud) or disk.layer is Layer.CLOUD_VOLUME:
-        return _KNOWN
+        return KNOWN
     if _PLATFORMS[cloud] in system.ruled_out:
         return 0.0
     model = system.fact("model", disk.device) if disk.device else None
     if model:
-        return _KNOWN if _MODELS[cloud].search(model) else _ODD
-    return _ODD if _NEVER[cloud].match(disk.device or "") else _FITS
+        return KNOWN if _MODELS[cloud].search(model) else DOUBTFUL
+    return DOUBTFUL if _NEVER[cloud].match(disk.device or "") else _FITS

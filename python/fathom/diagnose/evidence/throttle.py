@@ -16,8 +16,10 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from fathom.diagnose.evidence.device import Device
+from fathom.diagnose.evidence.join import adapters, onto
 from fathom.diagnose.evidence.load import FEWEST, Plateau, has_risen, is_hard, middle, plateau, quieter, served, worked
-from fathom.diagnose.evidence.surroundings import AWS, AZURE, VMWARE
+from fathom.diagnose.evidence.sold import DOUBTFUL, KNOWN, SURE, is_in, sold_there
+from fathom.diagnose.evidence.surroundings import is_nvme
 from fathom.diagnose.evidence.tier import tier_of
 from fathom.diagnose.evidence.words import megabytes, number, seen, share, time
 from fathom.diagnose.metrics import Layer
@@ -29,12 +31,39 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Throttle:
-    """A limit that was reached: a clause, its evidence, how sure it is, and whether the rate rose to it in the log."""
+    """A limit that was reached.
+
+    Attributes:
+        what: a clause.
+        confidence: how sure it is.
+        evidence: what shows it.
+        rose: whether the rate rose to it in the log.
+        cloud: who alone sells it; None for no one in particular.
+        link: whether it is a link's, not a volume's.
+    """
 
     what: str
     confidence: float
     evidence: tuple[Evidence, ...]
     rose: bool = True
+    cloud: str | None = None
+    link: bool = False
+
+
+@dataclass(frozen=True)
+class _Limit:
+    """What a level is a limit of, how sure that is, and the level's relative distance from it.
+
+    Attributes:
+        listed: whether it is in a table or was bought, not only a number as limits are.
+    """
+
+    name: str
+    sure: float
+    off: float
+    listed: bool = True
+    cloud: str | None = None
+    link: bool = False
 
 
 _FLAGS = {"iops_exceeded": "IOPS", "bytes_exceeded": "throughput",
@@ -54,6 +83,21 @@ _STRICT = 0.015
 """Spread of a plateau that is a throttle's although no limit of its size is known for such a volume."""
 _STILL, _EXACT = 0.005, 0.01
 """Scatter of the whole log, and distance from a limit, of a plateau that is told without a quieter time."""
+_OF = {
+    "iops": ("iops_exceeded", "iops_exceeded_s_per_s", "iops_used_percent"),
+    "bytes_per_s": ("bytes_exceeded", "bytes_exceeded_s_per_s", "bytes_used_percent"),
+}
+"""The cloud's counters on a volume's limit for each rate."""
+_PASSED, _NEARLY = 0.05, 90.0
+"""From where a limit is passed, as a part of the time, and nearly used, in percent."""
+_ONE = 0.25
+"""How far from one request at a time a device at its own rate may be."""
+_ALIKE = 0.2
+"""How far apart mean sizes of requests of one kind may be."""
+_LOADED = 0.05
+"""Part of the requests of all disks, from which a disk counts."""
+_SLOWED, _LEAST_S, _EQUAL = 2.0, 0.002, 0.1
+"""Times the usual latency and least latency at a shared limit, and how far apart what it adds to each may be."""
 _LASTING = 0.05
 """Share of the time from which a limit that is reached matters; a moment at a limit is normal in a cloud."""
 
@@ -84,16 +128,17 @@ def said_by_cloud(device: Device) -> Throttle | None:
 def throttled(system: System, disk: Device, kind: str = "volume") -> Throttle | None:
     """A tight plateau of IOPS or bytes at a limit."""
     plateaus = [each for m in ("iops", "bytes_per_s") if (each := plateau(disk, m)) and not served(disk, each)]
-    found = [(each, _limit(system, disk, each, kind)) for each in plateaus]
+    found = [(each, None if _denied(system, disk, each) else _limit(system, disk, each, kind)) for each in plateaus]
     known = [(each, limit) for each, limit in found if limit is not None]
     if not known:
         return None
     # With sizes that differ only one of the two can be tight; with one size the nearer limit decides.
-    best, (name, sure, off) = min(known, key=lambda pair: (-pair[1][1], pair[1][2], pair[0].spread))
+    best, limit = min(known, key=lambda pair: (-pair[1].sure, pair[1].off, pair[0].spread))
+    name, sure = limit.name, limit.sure
     grown = best.load_growth >= 2 or best.latency_growth >= 3
     risen = has_risen(disk, best) or (grown and is_hard(disk, best))
     if not risen:
-        sure = _without_rise(system, disk, best, sure, off)
+        sure = min(sure, _without_rise(system, disk, best, limit))
     elif not grown and sure < 0.85:
         return None
     rate = _rate(best)
@@ -110,7 +155,24 @@ def throttled(system: System, disk: Device, kind: str = "volume") -> Throttle | 
     evidence = seen(disk, f"A plateau of {rate}, tight within {within}; {how}; {name}.", best.chosen)
     top = _rate(replace(best, level=float(np.nanmax(disk.values(best.metric)))))
     most = "" if top == _rate(best) else f" (at most {top})"
-    return Throttle(f"it stays at {rate}{most}, {name}", sure, (evidence,), risen)
+    return Throttle(f"it stays at {rate}{most}, {name}", sure, (evidence,), risen, limit.cloud, limit.link)
+
+
+def _denied(system: System, disk: Device, found: Plateau) -> bool:
+    """Whether the cloud's own counters say of these moments that no limit of a volume is passed or nearly used up."""
+    known = False
+    for volume in {id(each): each for each in (disk, *system.of(Layer.CLOUD_VOLUME))}.values():
+        for metric in _OF[found.metric]:
+            said = volume.values(metric) if volume is disk else onto(disk, volume, metric)
+            values = said[found.chosen & np.isfinite(said)]
+            if len(values) < 0.5 * found.chosen.sum():
+                continue
+            if (values >= (_PASSED if "exceeded" in metric else _NEARLY)).mean() >= _LASTING:
+                return False
+            known = True
+        if known and volume is disk:
+            return True
+    return known
 
 
 def _how(disk: Device, found: Plateau, latency_s: float, *, risen: bool) -> str:
@@ -126,47 +188,83 @@ def _how(disk: Device, found: Plateau, latency_s: float, *, risen: bool) -> str:
     return f"{calm}{grown} to {time(latency_s)}"
 
 
-def _without_rise(system: System, disk: Device, found: Plateau, sure: float, off: float) -> float:
+def _without_rise(system: System, disk: Device, found: Plateau, limit: _Limit) -> float:
     """How sure a limit is that the whole log is at; zero where nothing speaks for one."""
     slow = middle(disk.values("latency_s")[found.chosen]) > tier_of(system, disk).target_s
-    if sure < 0.8 or not slow:
+    if not limit.listed or limit.link or not slow:
         return 0.0
     rates = disk.values(found.metric)[worked(disk)]
     # The first and the last interval may hold less.
     scatter = float(np.std(rates[np.abs(rates / found.level - 1) <= NEAR]) / found.level)
     held = np.mean(np.abs(rates / found.level - 1) <= _EXACT) >= 0.9 and np.nanmax(rates) <= (1 + NEAR) * found.level
-    if scatter > _STILL or off > _EXACT or not held:
+    if scatter > _STILL or limit.off > _EXACT or not held:
         return 0.3
     # Only where the cloud is known are its limits more than numbers that many loads may have.
-    named = VMWARE in system.ruled_out and not {AWS, AZURE} <= system.ruled_out
-    return 0.8 if sure > 0.8 else 0.6 if named else 0.45
+    return 0.8 if limit.sure > 0.8 else 0.6 if is_in(system, "aws") or is_in(system, "azure") else 0.45
 
 
 def _rate(found: Plateau) -> str:
     return f"{number(found.level)} IOPS" if found.metric == "iops" else megabytes(found.level)
 
 
-def _limit(system: System, disk: Device, found: Plateau, kind: str) -> tuple[str, float, float] | None:
-    """What the level is a limit of, how sure that is, and the level's relative distance from it."""
+def _limit(system: System, disk: Device, found: Plateau, kind: str) -> _Limit | None:
+    """What the level is a limit of; None where nothing speaks for one."""
     fact = "provisioned_iops" if found.metric == "iops" else "provisioned_bytes_per_s"
     for each in system.facts:
         if each.name == fact and (off := _off(found.level, each.value)) <= NEAR:
-            return f"what was bought for {each.subject or 'the volume'}", 0.9, off
+            return _Limit(f"what was bought for {each.subject or 'the volume'}", 0.9, off)
         gp2 = each.name == "volume_bytes" and system.fact("volume_type", each.subject) == "gp2"
         if gp2 and found.metric == "iops" and (off := _off(found.level * 2**30 / 3, each.value)) <= NEAR:
-            return f"3 IOPS per GiB of the gp2 volume {each.subject}", 0.9, off
-    cap = system.limits.cap(found.metric, found.level, kind, NEAR)
-    if cap is not None:
-        off = abs(found.level / float(getattr(cap, found.metric)) - 1)
-        rates = (middle(disk.values(metric)[found.chosen]) for metric in ("iops", "bytes_per_s"))
-        if system.limits.holds(cap, *rates):
-            return f"a known limit ({cap.name})", 0.8, off
-        # The size of the limit is a usual one, but this volume does more than that one's other limit allows.
-        if found.spread <= _STRICT:
-            return "a size in which limits are sold", 0.6, off
-    if _is_round(found.level) and found.spread <= _STRICT and found.load_growth >= 2:
-        return "a round number, as limits are", 0.6, 0.0
+            return _Limit(f"3 IOPS per GiB of the gp2 volume {each.subject}", 0.9, off)
+    link = _link(system, disk, found)
+    sold = _sold(system, disk, found, kind)
+    if link is not None and (sold is None or link.sure >= sold.sure):
+        return link
+    if sold is not None or system.limits.cap(found.metric, found.level, kind, NEAR):
+        return sold
+    if _is_round(found.level) and found.spread <= _STRICT and found.load_growth >= 2 and not _at_own_rate(disk, found):
+        return _Limit("a round number, as limits are", 0.6, 0.0, listed=False)
     return None
+
+
+def _sold(system: System, disk: Device, found: Plateau, kind: str) -> _Limit | None:
+    """A limit of the tables that the volume may have."""
+    rates = [middle(disk.values(metric)[found.chosen]) for metric in ("iops", "bytes_per_s")]
+    own, limits = _at_own_rate(disk, found), []
+    for cap in system.limits.near(found.metric, found.level, kind, NEAR):
+        off = abs(found.level / float(getattr(cap, found.metric)) - 1)
+        sure = sold_there(system, disk, cap.cloud)
+        if own and cap.cloud is not None and sure < KNOWN:
+            # One request after the other: the pace of a device, unless the volume is one that is sold so.
+            sure = 0.0 if sure < SURE else DOUBTFUL
+        if system.limits.holds(cap, *rates):
+            limits.append(_Limit(f"a known limit ({cap.name})", sure, off, cloud=cap.cloud))
+        elif found.spread <= _STRICT:
+            # The size of the limit is a usual one, but this volume does more than that one's other limit allows.
+            limits.append(_Limit("a size in which limits are sold", min(sure, 0.6), off, listed=False))
+    best = min(limits, key=lambda each: (-each.sure, each.off), default=None)
+    return best if best is not None and best.sure else None
+
+
+def _at_own_rate(disk: Device, found: Plateau) -> bool:
+    """Whether a device would reach the rate with one request after the other, each as long as in quieter times."""
+    usual_s = middle(disk.values("latency_s")[quieter(disk, found)])
+    return bool(abs(usual_s * middle(disk.values("iops")[found.chosen]) - 1) <= _ONE)
+
+
+def _link(system: System, disk: Device, found: Plateau) -> _Limit | None:
+    """The link to storage outside of the host whose rate this is. Nobody rents a link to a volume in a cloud."""
+    rented = disk.layer is Layer.CLOUD_VOLUME or is_in(system, "aws") or is_in(system, "azure")
+    if found.metric != "bytes_per_s" or rented or is_nvme(disk.device) or not is_hard(disk, found):
+        return None
+    cap = system.limits.cap(found.metric, found.level, "link", _EXACT)
+    if cap is None or cap.bytes_per_s is None:
+        return None
+    sizes = disk.values("size_bytes")
+    alike = abs(middle(sizes[found.chosen]) / middle(sizes[quieter(disk, found)]) - 1) <= _ALIKE
+    # Where larger requests come in with the slow time, these may be all that it is.
+    off = abs(found.level / cap.bytes_per_s - 1)
+    return _Limit(f"the rate of a link ({cap.name})", 0.6 if alike else DOUBTFUL, off, link=True)
 
 
 def other_limit(system: System, disk: Device, found: Plateau) -> float | None:
@@ -199,11 +297,9 @@ def _off(level: float, text: str) -> float:
 
 def together(system: System) -> Throttle | None:
     """A plateau of the sum over all disks of a host that none of them has alone."""
-    from fathom.diagnose.evidence.join import adapters
-
     for _, disks in adapters(system):
         whole = _sum(disks)
-        loaded = [disk for disk in disks if disk.mean("iops") > 0.05 * whole.mean("iops")]
+        loaded = [disk for disk in disks if disk.mean("iops") > _LOADED * whole.mean("iops")]
         for metric in ("iops", "bytes_per_s"):
             found = plateau(whole, metric)
             if found is None or len(loaded) < 2 or any(plateau(disk, metric) for disk in loaded):
@@ -213,11 +309,44 @@ def together(system: System) -> Throttle | None:
             spreads = [_spread(disk.values(metric)[found.chosen]) for disk in loaded]
             cap = system.limits.cap(metric, found.level, "instance")
             if found.chosen.sum() >= FEWEST and min(spreads) > 3 * max(found.spread, 0.005):
-                rate = f"{number(found.level)} IOPS" if metric == "iops" else megabytes(found.level)
-                words = f"All disks together never exceed {rate} (within {share(found.spread)}); each alone varies by "
-                evidence = seen(whole, f"{words}{share(min(spreads))} or more.", found.chosen)
+                words = f"All disks together never exceed {_rate(found)} (within {share(found.spread)}); each alone "
+                evidence = seen(whole, f"{words}varies by {share(min(spreads))} or more.", found.chosen)
                 limit = f", the limit of {cap.name}" if cap else ""
-                return Throttle(f"all volumes together are at {rate}{limit}", 0.85 if cap else 0.7, (evidence,))
+                return Throttle(f"all volumes together are at {_rate(found)}{limit}", 0.85 if cap else 0.7, (evidence,))
+    return None
+
+
+def shared(system: System) -> tuple[Throttle, list[Device]] | None:
+    """A level sum of volumes whose requests all wait as much longer, though each volume is level, too: with a mix that
+    never changes the parts of a shared limit look like limits of their own. With the volumes; None without.
+    """
+    clouds = system.of(Layer.CLOUD_VOLUME)
+    alike = [each for each in clouds if np.array_equal(each.times_ns, clouds[0].times_ns)]
+    for disks in (*(each for _, each in adapters(system)), *([alike] if len(alike) > 1 else [])):
+        whole = _sum(disks)
+        loaded = [disk for disk in disks if disk.mean("iops") > _LOADED * whole.mean("iops")]
+        plateaus = [each for m in ("iops", "bytes_per_s") if (each := plateau(whole, m)) and not served(whole, each)]
+        if len(loaded) < 2 or not plateaus:
+            continue
+        found = min(plateaus, key=lambda each: each.spread)
+        if found.load_growth < 2 or not (has_risen(whole, found) and is_hard(whole, found, 2 * _STILL)):
+            continue
+        quiet = quieter(whole, found)
+        means = [[middle(disk.values("latency_s")[chosen]) for chosen in (found.chosen, quiet)] for disk in loaded]
+        waits = [then - usual for then, usual in means]
+        longer = all(then >= _SLOWED * usual and then >= _LEAST_S for then, usual in means)
+        if not longer or max(waits) > (1 + _EQUAL) * min(waits):
+            continue
+        if any((own := throttled(system, disk)) is not None and own.confidence >= SURE for disk in loaded):
+            continue
+        words = (
+            f"Together they never exceed {_rate(found)} (within {share(max(found.spread, 0.01))}), and in these times "
+            f"a request waits {time(min(waits))} to {time(max(waits))} longer, whichever it goes to."
+        )
+        cap = system.limits.cap(found.metric, found.level, "instance")
+        limit = f", the limit of {cap.name}" if cap else ""
+        evidence = (seen(whole, words, found.chosen),)
+        return Throttle(f"together they are at {_rate(found)}{limit}", 0.55, evidence), loaded
     return None
 
 

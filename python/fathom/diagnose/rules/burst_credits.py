@@ -12,7 +12,7 @@ import numpy as np
 from fathom.diagnose.evidence.harm import of_storage
 from fathom.diagnose.evidence.join import ranks
 from fathom.diagnose.evidence.load import FEWEST, IDLE_LOAD, middle
-from fathom.diagnose.evidence.sold import SURE, sold_there
+from fathom.diagnose.evidence.sold import DOUBTFUL, SURE, sold_there
 from fathom.diagnose.evidence.surroundings import AWS
 from fathom.diagnose.evidence.words import number, seen, time
 from fathom.diagnose.rule import DISK_COLLECT, VOLUMES, Kind, Need, Rule
@@ -29,8 +29,6 @@ _NEAR, _EXACT = 0.1, 0.02
 _AGAIN, _MOMENTS = 1.2, 0.05
 """Credits that are spent stay so: no more than so many of the later moments may be above so many times the plateau."""
 
-_DOUBTFUL = 0.45
-"""Where not even the burst rate was held."""
 _LEAST_MIB, _MOST_MIB = 125, 250
 """Throughput of gp3 as sold by default, and the most that a gp2 had (Amazon EBS user guide)."""
 _NEEDED = 95
@@ -116,7 +114,7 @@ def _step(system: System, disk: Device) -> _Spent | None:
         return None
     if sure < 0.8 and off > _EXACT:
         # Without a sign of AWS only the burst rate itself speaks for its credits.
-        sure = _DOUBTFUL
+        sure = DOUBTFUL
     return _Spent(seen(disk, words, later), sure, later)
 
 

@@ -6,47 +6,74 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from fathom.diagnose.evidence.harm import of_storage
+from fathom.diagnose.evidence.sold import is_in
 from fathom.diagnose.evidence.surroundings import AZURE, SQL_SERVER
-from fathom.diagnose.evidence.throttle import said_by_cloud, together
+from fathom.diagnose.evidence.throttle import said_by_cloud, shared, together
 from fathom.diagnose.metrics import Layer
 from fathom.diagnose.rule import Kind, Need, Rule
 from fathom.finding import Finding, Remedy
 
 if TYPE_CHECKING:
     from fathom.diagnose.evidence.system import System
+    from fathom.diagnose.evidence.throttle import Throttle
 
+_COMMON = Remedy(
+    "Look for what these disks have in common: limits of the virtual machine, the queue of their adapter, their path.",
+    (
+        "Get-CimInstance Win32_DiskDrive | Select DeviceID, SCSIPort, SCSIBus, SCSITargetId",
+        "Linux: lsblk -o NAME,HCTL,TRAN; cat /sys/class/scsi_host/host*/can_queue",
+    ),
+    "None to look.",
+    "The sum of the disks rises above the old one.",
+)
 _COLLECT = "fathom record --print aws (EBSIOBalance%, InstanceEBSIOPSExceededCheck) or --print azure"
 
 
 def examine(system: System) -> Iterator[Finding]:
     """As the cloud says, else by the sum over volumes."""
-    harm = of_storage(system)
     named = [
         (instance.name, found) for instance in system.of(Layer.CLOUD_INSTANCE) if (found := said_by_cloud(instance))
     ]
     found = together(system)
-    for name, throttle in named or ([("all volumes", found)] if found else []):
-        yield Finding(
-            "D6",
-            name,
-            f"The instance's own limit is reached, not a volume's: {throttle.what}.",
-            harm.severity,
-            throttle.confidence,
-            throttle.evidence,
-            harm.sentence,
-            "a single volume is at a limit of its own",
-            (
-                Remedy(
-                    _action(system.ruled_out),
-                    (
-                        "aws ec2 modify-instance-attribute --instance-id i-ID --instance-type TYPE",
-                        "az vm resize --resource-group GROUP --name VM --size SIZE",
-                    ),
-                    "A restart.",
-                    "Volumes reach their own limits; balances stay above 20 %.",
-                ),
-            ),
-        )
+    sure = named or ([("all volumes", found)] if found else [])
+    for name, throttle in sure:
+        what = f"The instance's own limit is reached, not a volume's: {throttle.what}."
+        yield _finding(system, name, what, throttle, (_larger(system),))
+    common = None if sure else shared(system)
+    if common is not None:
+        throttle, disks = common
+        rented = is_in(system, "aws") or is_in(system, "azure")
+        whose = "the instance" if rented else "the virtual machine, an adapter or a path"
+        names = ", ".join(disk.name for disk in disks[:4])
+        what = f"A limit that {names} share is reached, as {whose} has: {throttle.what}."
+        yield _finding(system, "all volumes", what, throttle, (_larger(system),) if rented else (_COMMON,))
+
+
+def _finding(system: System, name: str, what: str, found: Throttle, remedies: tuple[Remedy, ...]) -> Finding:
+    harm = of_storage(system)
+    return Finding(
+        "D6",
+        name,
+        what,
+        harm.severity,
+        found.confidence,
+        found.evidence,
+        harm.sentence,
+        "a single volume is at a limit of its own",
+        remedies,
+    )
+
+
+def _larger(system: System) -> Remedy:
+    return Remedy(
+        _action(system.ruled_out),
+        (
+            "aws ec2 modify-instance-attribute --instance-id i-ID --instance-type TYPE",
+            "az vm resize --resource-group GROUP --name VM --size SIZE",
+        ),
+        "A restart.",
+        "Volumes reach their own limits; balances stay above 20 %.",
+    )
 
 
 def _action(out: frozenset[str]) -> str:
@@ -56,12 +83,19 @@ def _action(out: frozenset[str]) -> str:
     return "; ".join(said) + "."
 
 
+class _OfTwo(Need):
+    """Met by two volumes of a cloud as well: what they do together tells of the instance, what one does does not."""
+
+    def met(self, system: System) -> bool:
+        return super().met(system) or len(system.of(Layer.CLOUD_VOLUME)) > 1
+
+
 RULE = Rule(
     "D6",
     "throttled instance",
     Kind.CAUSE,
     (
-        Need(
+        _OfTwo(
             (Layer.CLOUD_INSTANCE, Layer.GUEST_DISK, Layer.GUEST_VOLUME),
             (
                 "iops",

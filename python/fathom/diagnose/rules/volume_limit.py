@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from fathom.diagnose.evidence.harm import of_storage
+from fathom.diagnose.evidence.sold import SURE
 from fathom.diagnose.evidence.surroundings import AWS
 from fathom.diagnose.evidence.throttle import said_by_cloud, throttled
 from fathom.diagnose.rule import RATE, Kind, Rule
@@ -13,10 +14,19 @@ from fathom.finding import Finding, Remedy
 
 if TYPE_CHECKING:
     from fathom.diagnose.evidence.system import System
+    from fathom.diagnose.evidence.throttle import Throttle
 
+_AWS = "aws ec2 modify-volume --volume-id vol-ID --volume-type gp3 --iops N --throughput M"
 _AZURE = "az disk update --name DISK --resource-group GROUP --disk-iops-read-write N --disk-mbps-read-write M"
-_SURE = 0.5
-"""Confidence from which it is said without a doubt."""
+_LINK = Remedy(
+    "See which speed the link to this storage has and whether all its paths are used; add paths or take a faster one.",
+    (
+        "Linux: ethtool INTERFACE | grep Speed; multipath -ll",
+        "Get-NetAdapter | Select Name, LinkSpeed",
+    ),
+    "None to look. Paths are best changed while the others carry the load.",
+    "The plateau is gone or higher, and latency falls.",
+)
 _PACED = (
     ", or the application asks for just this rate: record a quieter time as well, or the cloud's counters of what "
     "exceeded the limit"
@@ -33,26 +43,27 @@ def examine(system: System) -> Iterator[Finding]:
         yield Finding(
             "D5",
             disk.name,
-            f"{disk.name} {'is' if found.confidence >= _SURE else 'may be'} throttled: {found.what}.",
+            f"{disk.name} {'is' if found.confidence >= SURE else 'may be'} throttled: {found.what}.",
             harm.severity,
             found.confidence,
             found.evidence,
             harm.sentence,
             "the rate rises above the plateau with the same load" + ("" if found.rose else _PACED),
-            (
-                Remedy(
-                    "Buy one step more of what is short and compare, or send fewer requests (memory, indexes, "
-                    "compression).",
-                    (
-                        "aws ec2 modify-volume --volume-id vol-ID --volume-type gp3 --iops N --throughput M",
-                        _AZURE,
-                    ),
-                    "Costs more; the instance may have a limit of its own"
-                    + ("." if AWS in system.ruled_out else "; EBS allows the next change after 6 hours."),
-                    "The plateau is gone or higher, and latency falls.",
-                ),
-            ),
+            (_LINK if found.link else _step(system, found),),
         )
+
+
+def _step(system: System, found: Throttle) -> Remedy:
+    """The next larger volume, of the cloud that has such a limit."""
+    # EBS's pause between two changes is of no matter elsewhere.
+    elsewhere = AWS in system.ruled_out or found.cloud == "azure"
+    return Remedy(
+        "Buy one step more of what is short and compare, or send fewer requests (memory, indexes, compression).",
+        tuple(each for cloud, each in (("aws", _AWS), ("azure", _AZURE)) if found.cloud in {None, cloud}),
+        "Costs more; the instance may have a limit of its own"
+        + ("." if elsewhere else "; EBS allows the next change after 6 hours."),
+        "The plateau is gone or higher, and latency falls.",
+    )
 
 
 RULE = Rule("D5", "throttled volume", Kind.CAUSE, (RATE,), examine)

@@ -15,19 +15,28 @@ if TYPE_CHECKING:
 TIMES = 2.5
 _LONGEST_GAP = 2
 _SHORTEST = 5
+_AS_MUCH = 0.9
 _LEAST_S = 0.003
 """A latency below this harms nobody, however it rose."""
 
 
 @dataclass(frozen=True)
 class Unexplained:
-    """Latency and rate in the slow time and otherwise, and the slow moments."""
+    """Latency and rate in the slow time, and in the other moments with at least nearly as many requests.
+
+    Attributes:
+        usual_s, slow_s: latency.
+        usual_iops, slow_iops: rate.
+        chosen: the slow moments.
+        alike: the other moments with such a load.
+    """
 
     usual_s: float
     slow_s: float
     usual_iops: float
     slow_iops: float
     chosen: Flags
+    alike: Flags
 
 
 def unexplained(disk: Device) -> Unexplained | None:
@@ -42,10 +51,10 @@ def unexplained(disk: Device) -> Unexplained | None:
     rest = known & ~slow
     if stretches.sum() < _SHORTEST or stretches.sum() < 0.8 * slow.sum() or rest.sum() < 2 * _SHORTEST:
         return None
-    alike = same_kind(disk, stretches, rest)
     # At other times as much was done at the usual latency, and no ceiling of its own was reached in the slow time.
     as_much = middle(rate[stretches]) <= np.percentile(rate[rest], 90)
-    if not alike or not as_much or any(_ceiling(disk, metric, stretches) for metric in ("iops", "bytes_per_s")):
+    kind = same_kind(disk, stretches, rest)
+    if not kind or not as_much or any(_ceiling(disk, metric, stretches) for metric in ("iops", "bytes_per_s")):
         return None
     # Requests in flight without the slowness: more of them would explain it.
     asked = middle((rate * latency)[stretches]) / middle((rate * latency)[rest])
@@ -57,9 +66,11 @@ def unexplained(disk: Device) -> Unexplained | None:
         moved[rest]
     ):
         return None
+    alike = rest & (rate >= _AS_MUCH * middle(rate[stretches]))
     return Unexplained(
-        middle(latency[rest]), middle(latency[stretches]), middle(rate[rest]), middle(rate[stretches]), stretches
-    )
+        middle(latency[alike]), middle(latency[stretches]), middle(rate[alike]), middle(rate[stretches]),
+        stretches, alike,
+    )  # fmt: skip
 
 
 def _ceiling(disk: Device, metric: str, slow: Flags) -> bool:
@@ -85,6 +96,8 @@ def same_kind(disk: Device, one: Flags, other: Flags) -> bool:
     return all(_alike(values, one, other, within) for values, within in kinds)
 
 
+_FEWEST_READS, _SAME_READS = 5.0, 1.3
+"""Reads of an interval whose mean counts, and how much longer they may take where writes alone are slow."""
 _WRITES, _CACHED_S = 0.8, 1e-3
 """Share of writes, and their latency before, at which a write cache may have taken them."""
 
@@ -93,6 +106,27 @@ def may_fill_cache(disk: Device, slow: Flags, fast: Flags) -> bool:
     """Whether a write cache below the disk may have been filled: mostly writes, at a cache's latency before."""
     fast_s = middle(disk.values("latency_s")[fast])
     return bool(middle(_share_of_writes(disk)[slow]) >= _WRITES and fast_s <= _CACHED_S)
+
+
+@dataclass(frozen=True)
+class WritesAlone:
+    """Latency of writes before and in the slow time, and of reads, which is the same."""
+
+    usual_s: float
+    slow_s: float
+    read_s: float
+
+
+def writes_alone(disk: Device, slow: Flags, rest: Flags) -> WritesAlone | None:
+    """Whether only writes became slow, which a cache had taken before: another user would have slowed reads as well."""
+    often = disk.values("read_iops") * disk.seconds >= _FEWEST_READS
+    reads, writes = disk.values("read_latency_s"), disk.values("write_latency_s")
+    if min((often & slow).sum(), (often & rest).sum()) < _SHORTEST:
+        return None
+    before, then = (middle(reads[often & each]) for each in (rest, slow))
+    usual, later = (middle(writes[each]) for each in (rest, slow))
+    alone = then <= _SAME_READS * before and usual <= _CACHED_S and later >= TIMES * usual
+    return WritesAlone(usual, later, then) if alone else None
 
 
 def _share_of_writes(disk: Device) -> Floats:

@@ -10,7 +10,14 @@ import numpy as np
 from fathom.diagnose.evidence.harm import of_storage
 from fathom.diagnose.evidence.load import worked
 from fathom.diagnose.evidence.saturation import at_ceiling
-from fathom.diagnose.evidence.unexplained import may_fill_cache, unexplained
+from fathom.diagnose.evidence.surroundings import VMWARE
+from fathom.diagnose.evidence.unexplained import (
+    Unexplained,
+    WritesAlone,
+    may_fill_cache,
+    unexplained,
+    writes_alone,
+)
 from fathom.diagnose.evidence.words import number, seen, time
 from fathom.diagnose.rule import LATENCY, RATE, Kind, Rule
 from fathom.finding import Evidence, Finding, Remedy
@@ -28,9 +35,9 @@ _OTHERS = Remedy(
     "Latency at these times is the usual one.",
 )
 _CACHE = Remedy(
-    "Look at the write cache below the disk (controller, array, SSD) in these times: whether it is full, or off since "
-    "its battery failed. Spread the writes over time, or enlarge it.",
-    (),
+    "Look at the write cache below the disk (controller, array, SSD) in these times: whether it is full, or off while "
+    "its battery learns or since it failed. Spread the writes over time, or enlarge it.",
+    ("storcli64 /call/bbu show all", "ssacli ctrl all show detail"),
     "None to look.",
     "Latency at these times is the usual one.",
 )
@@ -50,9 +57,15 @@ def examine(system: System) -> Iterator[Finding]:
         # At its highest rate all the time, it needs nobody else to be slower with more outstanding.
         if found is None or at_ceiling(system, disk) is not None:
             continue
+        rest = worked(disk) & ~found.chosen
+        alone = writes_alone(disk, found.chosen, rest)
+        # A volume of a cloud has no cache that anybody could look at.
+        if alone is not None and VMWARE not in system.ruled_out:
+            yield _cache(system, disk, found, alone)
+            continue
         harm = of_storage(system)
         beside = _beside(system, disk, found.chosen)
-        cache = may_fill_cache(disk, found.chosen, worked(disk) & ~found.chosen)
+        cache = may_fill_cache(disk, found.chosen, rest)
         what = "a write cache below it is full, or something else slows it" if cache else "something else slows it"
         if beside is not None:
             what = f"{beside.name}, below or beside it, is busy then"
@@ -64,19 +77,35 @@ def examine(system: System) -> Iterator[Finding]:
             f"own: {what}.",
             harm.severity,
             0.65,
-            (
-                seen(
-                    disk,
-                    f"{number(found.slow_iops)} IOPS in the slow time, {number(found.usual_iops)} otherwise; "
-                    "sizes and the share of writes are the same.",
-                    found.chosen,
-                ),
-                *evidence,
-            ),
+            (_compared(disk, found), *evidence),
             harm.sentence,
             "a path failed over, or the array rebuilt or took a snapshot then",
             (_STACK,) if beside is not None else (_CACHE, _OTHERS) if cache else (_OTHERS,),
         )
+
+
+def _cache(system: System, disk: Device, found: Unexplained, alone: WritesAlone) -> Finding:
+    harm = of_storage(system)
+    words = f"Reads take {time(alone.read_s)} in the slow time, as otherwise: another user would slow them as well."
+    return Finding(
+        "D20",
+        disk.name,
+        f"Writes to {disk.name} take {time(alone.slow_s)} instead of {time(alone.usual_s)} at no more load of its own, "
+        "and reads as long as before: the write cache below it is full or off.",
+        harm.severity,
+        0.7,
+        (seen(disk, words, found.chosen), _compared(disk, found)),
+        harm.sentence,
+        "the cache was on and had room in these times",
+        (_CACHE,),
+    )
+
+
+def _compared(disk: Device, found: Unexplained) -> Evidence:
+    """The slow time beside other times of as much load, not beside all others: nights say nothing of it."""
+    others = f"{number(found.usual_iops)} IOPS at {time(found.usual_s)} in {found.alike.sum():,} other intervals"
+    words = f"{number(found.slow_iops)} IOPS at {time(found.slow_s)} in the slow time; {others} with as many or more; "
+    return seen(disk, f"{words}sizes and the share of writes are the same.", found.chosen)
 
 
 def _beside(system: System, disk: Device, slow: Flags) -> Device | None:

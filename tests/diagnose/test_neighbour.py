@@ -1,0 +1,62 @@
+"""D20: what slows a volume at no more load of its own, and what shows it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+from make_iostat import Disk, disk, iostat
+from test_surroundings import diagnosed
+
+COUNT = 240
+PLACES = np.arange(COUNT)
+SLOW = (PLACES >= 60) & (PLACES < 120)
+
+
+def noise(seed: int, spread: float = 0.02) -> np.ndarray:
+    return np.random.default_rng(seed).normal(1, spread, COUNT)
+
+
+def test_the_slow_time_is_compared_with_times_of_as_much_load(tmp_path: Path) -> None:
+    """Half of the log is a quiet night: it has less load, and says nothing of the slow time."""
+    iops = np.where(PLACES >= COUNT // 2, 300.0, 1300.0) * noise(1)
+    iops[:30] *= 1.2
+    latency = np.where(SLOW, 46.0, 1.1) * noise(2)
+    made = disk(iops, latency, percent=np.where(SLOW, 100.0, 40.0))
+    found = diagnosed(iostat(tmp_path / "log", {"sda": made}))
+    assert found.verdict.rule == "D20"
+    sentence = found.findings[0].evidence[0].sentence
+    assert "ms in the slow time; 1,4" in sentence
+    assert "in 60 other intervals with as many or more" in sentence
+    assert "300 IOPS" not in sentence
+
+
+def written_through(seed: int = 3) -> Disk:
+    """The cache is off in the slow time: reads take as long as before."""
+    iops = np.where(SLOW, 670.0, 1030.0) * noise(seed)
+    write_ms = np.where(SLOW, 9.6, 0.27) * noise(seed + 1)
+    return disk(iops, 4.3 * noise(seed + 2), write_ms, writes=0.67, percent=np.where(SLOW, 99.9, 83.0))
+
+
+def test_writes_alone_are_slowed_by_a_cache_that_is_off(tmp_path: Path) -> None:
+    found = diagnosed(iostat(tmp_path / "log", {"sda": written_through()}))
+    assert found.verdict.rule == "D20"
+    assert "Writes to sda take 9.6" in found.verdict.sentence
+    assert "the write cache below it is full or off" in found.verdict.sentence
+    actions = [each.action for each in found.findings[0].remedies]
+    assert len(actions) == 1
+    assert "write cache" in actions[0]
+    assert not any("storage team" in each for each in actions)
+
+
+def test_a_neighbour_slows_reads_as_well(tmp_path: Path) -> None:
+    slow = np.where(SLOW, 6.0, 1.0)
+    made = disk(700.0 * noise(6), 1.2 * slow * noise(7), 0.6 * slow * noise(8), writes=0.6, percent=70.0)
+    found = diagnosed(iostat(tmp_path / "log", {"sda": made}))
+    assert found.verdict.rule == "D20"
+    assert "something else slows it" in found.verdict.sentence
+
+
+def test_a_volume_of_a_cloud_has_no_cache_to_look_at(tmp_path: Path) -> None:
+    found = diagnosed(iostat(tmp_path / "log", {"nvme1n1": written_through()}, kernel="6.1.0-1036-aws"))
+    assert "full or off" not in " ".join(each.what for each in found.findings)

@@ -23,6 +23,8 @@ FACTS = {
     "scheduler": "I/O scheduler of a device",
     "driver": "driver of a device",
     "model": "model of a device",
+    "rotational": "yes or no, as the kernel says; hypervisors and RAID controllers say yes of flash, too",
+    "tier": "kind of storage that the user says a device is; without a subject all devices",
     "mount": "where a device is mounted",
     "members": "devices below a device, joined by commas",
     "adapter": "the adapter a disk is attached to",

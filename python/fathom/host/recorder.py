@@ -213,6 +213,7 @@ def facts() -> list[tuple[str, str, str | None]]:
                     "physical_sector_bytes": device.physical_sector, "queue_depth": device.queue_depth,
                     "queue_requests": device.requests, "scheduler": device.scheduler, "driver": device.driver,
                     "model": device.model, "members": ",".join(device.below) or None,
+                    "rotational": None if device.rotational is None else "yes" if device.rotational else "no",
                 }  # fmt: skip
                 found += [(name, str(value), place.name) for name, value in named.items() if value is not None]
     return [fact for fact in found if fact[1]]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -53,7 +53,12 @@ LimitsFile = Annotated[
         "--limits", metavar="FILE", help="Known limits in addition to the built-in ones, TOML.", show_default=False
     ),
 ]
-
+Tiers = Annotated[
+    list[str] | None,
+    typer.Option("--tier", metavar="DISK=KIND", show_default=False,
+                 help="What a disk is: hdd, cloud, flash or nvme, or a tier of --limits; decides which latency is "
+                 "healthy. Repeatable; without DISK= for all disks."),
+]  # fmt: skip
 
 Html = Annotated[
     Path | None,
@@ -103,6 +108,7 @@ def diagnose(
     time_zone: TimeZone = None,
     start: Start = None,
     limits: LimitsFile = None,
+    tier: Tiers = None,
     html: Html = None,
     compare: Compare = None,
     anonymise: Anonymise = False,
@@ -129,7 +135,7 @@ def diagnose(
     importer = None if format_name is None else importer_named(format_name)
     ticker = _ticker(quiet=quiet) if watch is None else None
     with (
-        _recorded(logs, watch, limits) as paths,
+        _recorded(logs, watch, limits, tier or ()) as paths,
         reader.read(paths, zone, importer, ticker, _start_ns(start)) as log,
     ):
         if table is not None:
@@ -141,8 +147,11 @@ def diagnose(
         from fathom.cli.output import console, print_json
         from fathom.diagnose.diagnose import diagnose as diagnosis_of
         from fathom.diagnose.evidence.limits import load
+        from fathom.diagnose.tiers import tell
 
-        diagnosis = diagnosis_of(log, load(limits))
+        known = load(limits)
+        tell(log, tier or (), known)
+        diagnosis = diagnosis_of(log, known)
         written = []
         if to_study is not None:
             written.append(_study(diagnosis, to_study))
@@ -184,7 +193,9 @@ def _tell(written: list[str], *, quiet: bool) -> None:
 
 
 @contextmanager
-def _recorded(logs: list[Path] | None, watch: float | None, limits: Path | None) -> Iterator[list[Path]]:
+def _recorded(
+    logs: list[Path] | None, watch: float | None, limits: Path | None, tiers: Sequence[str]
+) -> Iterator[list[Path]]:
     """The logs, or the recording of this host, made and diagnosed while somebody watches."""
     if watch is None:
         yield logs or []
@@ -193,11 +204,13 @@ def _recorded(logs: list[Path] | None, watch: float | None, limits: Path | None)
     from fathom.diagnose import log as reader
     from fathom.diagnose.diagnose import diagnose as diagnosis_of
     from fathom.diagnose.evidence.limits import load
+    from fathom.diagnose.tiers import tell
 
     known = load(limits)
 
     def look(place: Path) -> Diagnosis:
         with reader.read([place]) as log:
+            tell(log, tiers, known)
             return diagnosis_of(log, known)
 
     with watched(watch, logs[0] if logs else None, look) as place:

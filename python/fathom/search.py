@@ -24,10 +24,14 @@ _NUMBER = r"[0-9]+(?:\.[0-9]+)?"
 
 @dataclass(frozen=True)
 class Found:
-    """The answer: the value that met the goals, and the nearest tried that did not; None where there is none."""
+    """The answer: the value that met the goals, and the nearest tried that did not; None where there is none.
+
+    `lasting` meets them for ever, the first of a list that does: `met` may live on a reserve that ends.
+    """
 
     met: Level | None
     missed: Level | None
+    lasting: Level | None = None
 
 
 @dataclass(frozen=True)
@@ -38,19 +42,19 @@ class Highest:
     low: float
     high: float
 
-    def search(self, meets: Callable[[Level], bool]) -> Found:
-        """Tries values until two are near each other."""
+    def search(self, meets: Callable[[Level], bool], lasts: Callable[[Level], bool] = lambda _: True) -> Found:
+        """Tries values until two are near each other; whether what met the goals lasts is told, not searched for."""
         low, high = self.low, self.high
         if not meets(low):
             return Found(None, low)
         if meets(high):
-            return Found(high, None)
+            return Found(high, None, high if lasts(high) else None)
         whole = isinstance(low, int) and isinstance(high, int)
         least = 1 if whole else self.high * _FINEST
         while high - low > max(least, low * PRECISION):
             middle = (low + high) // 2 if whole else (low + high) / 2
             low, high = (middle, high) if meets(middle) else (low, middle)
-        return Found(low, high)
+        return Found(low, high, low if lasts(low) else None)
 
 
 @dataclass(frozen=True)
@@ -60,14 +64,18 @@ class First:
     key: str
     levels: tuple[Level, ...]
 
-    def search(self, meets: Callable[[Level], bool]) -> Found:
-        """Tries one after the other."""
+    def search(self, meets: Callable[[Level], bool], lasts: Callable[[Level], bool] = lambda _: True) -> Found:
+        """Tries one after the other until one meets the goals and lasts."""
+        met: Level | None = None
         missed: Level | None = None
         for level in self.levels:
             if meets(level):
-                return Found(level, missed)
-            missed = level
-        return Found(None, missed)
+                met = level if met is None else met
+                if lasts(level):
+                    return Found(met, missed, level)
+            elif met is None:
+                missed = level
+        return Found(met, missed)
 
 
 def highest(text: str) -> Highest:

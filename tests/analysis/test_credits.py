@@ -10,8 +10,8 @@ import pytest
 
 from analysis.conftest import FACTOR, make_campaign, make_run, stated
 from fathom.analysis.analyse import analyse
-from fathom.analysis.credits import all_on_credits, credits_of
-from fathom.analysis.model import Analysis, OnCredits
+from fathom.analysis.model import Analysis, Reserve
+from fathom.analysis.reserves import all_reserves, reserves_of
 from fathom.results import Run
 
 _NOISE = {"slow": (0, 1, 3, 0, 2, 1), "fast": (0, 2, 1, 3, 0, 2)}
@@ -32,8 +32,8 @@ def credits(left: float, *, limit: float = 300.0, word: str = "iops", name: str 
     return {f"volumes.disk.{word}_limit": str(limit), f"volumes.disk.{name}": str(left)}
 
 
-def lived_on(runs: list[Run], study: Any) -> tuple[OnCredits, ...]:
-    return all_on_credits(runs, credits_of(runs, study))
+def lived_on(runs: list[Run], study: Any) -> tuple[Reserve, ...]:
+    return all_reserves(runs, reserves_of(runs, study))
 
 
 def compared(slow: dict[str, str], fast: dict[str, str], rates: tuple[float, float]) -> Analysis:
@@ -135,7 +135,7 @@ def test_a_faster_variant_on_credits_is_a_trade_off() -> None:
     [
         ({}, credits(5e6), "Prefer slow for a load that lasts: it needs no burst credits."),
         (credits(5e6), {}, "Prefer fast for a load that lasts: it needs no burst credits."),
-        (credits(5e6), credits(6e6), "Do not choose by this: both live on burst credits."),
+        (credits(5e6), credits(6e6), "Do not choose by this: both do more than they sustain."),
         ({}, {}, "Choose by price or simplicity, not by speed."),
     ],
 )

@@ -195,7 +195,7 @@ def test_a_load_that_is_not_sustained_is_not_the_highest_whatever_its_latency_wa
     command = ("simulate", load, "--find-max", "workload.rate=2800..3100", "--out", "found")
     done = fathom(*command)
     assert done.returncode == 0, done.stderr
-    assert re.search("workload.rate = 29.. meets the goals, [0-9]+ is a load that is not sustained", done.stdout)
+    assert re.search("workload.rate = 29.. meets the goals; [0-9]+ is a load that is not sustained", done.stdout)
     assert "goals met, but overloaded: disk cannot sustain 3,100/s" in done.stderr
     answer = json.loads(fathom(*command, "--json").stdout)
     assert 2900 < answer["met"] < answer["missed"] < 3100, "gp3 does 3,000"

@@ -271,7 +271,7 @@ def test_loads_leave_one_limit_for_each_variant_and_room_for_what_is_assumed(
 ) -> None:
     _, found = outcome("loads")
     assert "not comparable" not in found.headline
-    assert [finding.rule for finding in found.findings[:3]] == ["trade-off", "overload", "assumption"]
+    assert [finding.rule for finding in found.findings[:3]] == ["trade-off", "overload", "cache-filling"]
     told = found.decision.leading
     assert told is not None
     size = told.variant["cache"]

@@ -11,11 +11,11 @@ import numpy as np
 from fathom.analysis.advice import RuleInput, advise
 from fathom.analysis.assumed import assumptions, sensitivity_of
 from fathom.analysis.compare import ALPHA, compare_all, looks_of
-from fathom.analysis.credits import all_on_credits, credits_of, ran_out
 from fathom.analysis.decision import decide
 from fathom.analysis.drift import find_drift
 from fathom.analysis.factors import amounts, load_factors
 from fathom.analysis.figures import RATES
+from fathom.analysis.filling import too_short
 from fathom.analysis.guards import contrasted
 from fathom.analysis.headline import headline
 from fathom.analysis.knee import find_knee
@@ -26,6 +26,7 @@ from fathom.analysis.model import Analysis, LittleAudit, SteadyState
 from fathom.analysis.overload import overloads
 from fathom.analysis.pairing import values_by_round
 from fathom.analysis.predict import predictions
+from fathom.analysis.reserves import all_reserves, ran_out, reserves_of
 from fathom.analysis.rules import Rules, rules_of
 from fathom.analysis.sequence import by_level
 from fathom.analysis.steady import MATERIAL, steady_state
@@ -63,8 +64,8 @@ def analyse(campaign: Campaign) -> Analysis:
     by_id = {state.run_id: state for state in steady}
     counted, loads = amounts(study, runs), load_factors(study, runs, None if rules is None else rules.baseline)
     over = overloads(runs, study, counted)
-    credits = credits_of(runs, study)
-    spent = ran_out(credits)
+    reserves = reserves_of(runs, study)
+    spent = ran_out(reserves)
     comparisons = (
         compare_all(
             runs,
@@ -73,7 +74,7 @@ def analyse(campaign: Campaign) -> Analysis:
             steady=by_id,
             overloaded=over,
             loads=loads,
-            credits=credits,
+            reserves=reserves,
             seen=campaign.looks,
             virtual=virtual,
             seed=seed,
@@ -106,7 +107,7 @@ def analyse(campaign: Campaign) -> Analysis:
         headline="",
         overloads=over,
         assumptions=assumptions(runs),
-        on_credits=all_on_credits(runs, credits),
+        reserves=all_reserves(runs, reserves),
         load=counted[0] if counted else None,
         loads=loads,
         losses=contrasted(runs, loads),
@@ -196,6 +197,12 @@ def _warnings(
     if spent:
         which = "1 run" if len(spent) == 1 else f"{len(spent)} runs"
         found.append(f"Burst credits ran out while {which} measured: the figures mix what they gave and what remains.")
+    filling = sum(too_short(run, campaign.study) for run in runs if run.ok)
+    if filling:
+        found.append(
+            f"The write-back cache still filled when {filling} of {len(runs)} runs ended: they do not tell what a load "
+            "that lasts gets; lengthen the ramp."
+        )
     early = [state for state in steady if abs(state.warm_up_bias) >= MATERIAL and state.run_id not in spent]
     if early:
         longest = max(state.cut_s for state in early)

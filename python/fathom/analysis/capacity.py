@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from fathom.analysis.factors import AMOUNTS
-from fathom.analysis.model import Analysis, Overload, Standing
+from fathom.analysis.model import Analysis, Overload, Standing, soonest
 from fathom.analysis.variants import Key, Variant, label, matches, numeric, variant_key, without
 from fathom.analysis.words import capital, listed, milliseconds, number, subject
 from fathom.results import Level
@@ -40,8 +40,11 @@ def capacity(analysis: Analysis, study: Mapping[str, Any]) -> list[str]:
     still = {variant_key(thing): longest for thing in able if (longest := stood_still(analysis, thing)) is not None}
     every = "every load" if analysis.load is not None else "it"
     level = [thing for thing in able if variant_key(thing) not in still]
-    if level:
-        said.append(f"{_names(level, study)} {'sustains' if len(level) == 1 else 'sustain'} {every}.")
+    ends = {variant_key(thing): _source(analysis, thing) for thing in level}
+    for source in dict.fromkeys(ends.values()):
+        some = [thing for thing in level if ends[variant_key(thing)] == source]
+        how = f", {source}" if source else ""
+        said.append(f"{_names(some, study)} {'sustains' if len(some) == 1 else 'sustain'} {every}{how}.")
     stood = [thing for thing in able if variant_key(thing) in still]
     if stood:
         one, most = len(stood) == 1, milliseconds(max(still.values()) * 1e3)
@@ -55,6 +58,12 @@ def _names(things: Sequence[Variant], study: Mapping[str, Any]) -> str:
     return capital(listed(names) if len(names) <= _MOST else f"{len(names)} others")
 
 
+def _source(analysis: Analysis, variant: Mapping[str, Level]) -> str:
+    """What a variant takes from where it does more than its storage sustains at any load; empty where it does not."""
+    found = soonest(one for one in analysis.reserves if matches(one.variant, variant))
+    return found.source.value if found is not None else ""
+
+
 def stood_still(analysis: Analysis, variant: Mapping[str, Level]) -> float | None:
     """The longest standstill of a variant at any load that it leaves open, s; None below what a guard tells of."""
     mine = (s for s in analysis.summaries if s.metric == STANDSTILL and matches(s.variant, variant))
@@ -65,8 +74,8 @@ def stood_still(analysis: Analysis, variant: Mapping[str, Level]) -> float | Non
 def limit_of(analysis: Analysis, variant: Mapping[str, Level]) -> float | None:
     """The highest load, in arrivals per second, that a variant was offered and could do, whatever else was asked.
 
-    It did not stand still at it, and met the goals of the study, if there are any. A load that is all a variant does
-    of more is no such load: whatever comes on top, or any wait, is never worked off.
+    It did not stand still at it, lived on no reserve that ends, and met the goals of the study, if there are any. A
+    load that is all a variant does of more is no such load: whatever comes on top, or any wait, is never worked off.
     """
     bad = [load for load, v in _tried(analysis, variant) if _failed(analysis, v) or _is_full(analysis, variant, load)]
     return max((load for load, _ in _tried(analysis, variant) if load < min(bad, default=math.inf)), default=None)
@@ -85,7 +94,7 @@ def _is_full(analysis: Analysis, variant: Mapping[str, Level], load: float) -> b
 
 
 def too_much(analysis: Analysis, variant: Mapping[str, Level]) -> float:
-    """The lowest rate per second that is too much: done of more, one it stood still at, one that misses the goals."""
+    """The lowest rate per second that is too much: done of more, or one that `limit_of` does not let pass."""
     over = {variant_key(found.variant) for found in analysis.overloads}
     bad = [load for load, v in _tried(analysis, variant) if variant_key(v) not in over and _failed(analysis, v)]
     return min([*bad, *(found.done for found in analysis.overloads if matches(found.variant, variant))])
@@ -93,7 +102,8 @@ def too_much(analysis: Analysis, variant: Mapping[str, Level]) -> float:
 
 def _failed(analysis: Analysis, variant: Variant) -> bool:
     over = any(variant_key(found.variant) == variant_key(variant) for found in analysis.overloads)
-    return over or stood_still(analysis, variant) is not None or misses_goals(analysis, variant)
+    ends = bool(_source(analysis, variant))
+    return over or ends or stood_still(analysis, variant) is not None or misses_goals(analysis, variant)
 
 
 def misses_goals(analysis: Analysis, variant: Mapping[str, Level]) -> bool:
@@ -115,8 +125,11 @@ def _together(group: Sequence[Overload], study: Mapping[str, Any], loads: Sequen
     if len(group) == 1:
         return group[0].sentence
     who = listed([subject(label(without(found.variant, loads), study)) for found in group])
-    done = list(dict.fromkeys(number(value) for value in sorted(found.done for found in group)))
-    does = listed(done) if len(done) <= _FEW else f"{done[0]} to {done[-1]}"
+    done = [number(found.done) for found in group]
+    does = done[0] if len(set(done)) == 1 else listed(done)
+    if len(set(done)) > 1 and len(done) > _FEW:
+        least, most = (number(end(found.done for found in group)) for end in (min, max))
+        does = f"{least} to {most}"
     return f"{who} cannot sustain {number(group[0].offered)}/s: they do {does}"
 
 

@@ -16,7 +16,6 @@ import numpy as np
 from fathom.analysis import guards, samplesize, student
 from fathom.analysis.arrivals import arrivals_fix
 from fathom.analysis.comparability import Threat, fluctuations, threats
-from fathom.analysis.credits import Credits, on_credits
 from fathom.analysis.estimate import CONSTANT, DETERMINISTIC, estimate_ratio
 from fathom.analysis.holm import step_down_levels
 from fathom.analysis.interval import Floats, is_constant, mean_interval
@@ -25,6 +24,7 @@ from fathom.analysis.looks import nominal_alpha, schedule
 from fathom.analysis.model import Comparison, Estimate, Overload, SteadyState, Verdict
 from fathom.analysis.pairing import Pairing, averaged, baseline_of, pair, values_by_round
 from fathom.analysis.permutation import sign_flip_p
+from fathom.analysis.reserves import Reserves, reserve_of
 from fathom.analysis.rules import Rules
 from fathom.analysis.variants import Variant, label, of_variant, place, variant_key, variants_of, without
 from fathom.analysis.verdict import classify, log_margin
@@ -47,7 +47,7 @@ _STRENGTHENS = {Verdict.FASTER: 1, Verdict.FASTER_SMALL: 1, Verdict.SLOWER: -1, 
 class _Judged:
     """A pairing with its levels: `alpha` two-sided for the ratio, `equal_alpha` one-sided for each equivalence test.
 
-    `credits` are what the runs of all pairings lived on.
+    `reserves` are what the runs of all pairings lived on.
     """
 
     pairing: Pairing
@@ -55,7 +55,7 @@ class _Judged:
     equal_alpha: float
     virtual: bool
     seed: int
-    credits: Credits
+    reserves: Reserves
 
     @property
     def ratio(self) -> Estimate | None:
@@ -74,7 +74,7 @@ def compare_all(  # noqa: PLR0913 - each by its name
     steady: Mapping[str, SteadyState],
     overloaded: Sequence[Overload],
     loads: Sequence[str],
-    credits: Credits,
+    reserves: Reserves,
     seen: Sequence[int],
     virtual: bool,
     seed: int,
@@ -88,7 +88,7 @@ def compare_all(  # noqa: PLR0913 - each by its name
         steady: by run id, for runs where that could be judged.
         overloaded: variants that could not do their load; no ratio is made of them.
         loads: factors that are a load: what a higher one does to latency is no price of a choice.
-        credits: what each run lived on.
+        reserves: what each run lived on.
         seen: complete rounds after which somebody saw a verdict.
         virtual: the campaign ran in virtual time, where rounds may agree exactly.
         seed: for the bootstrap and for permutations beyond what can be counted.
@@ -100,7 +100,7 @@ def compare_all(  # noqa: PLR0913 - each by its name
     pooled = pooled_sd([pairing.logs for pairing in pairings])
     return tuple(
         _compare(
-            _Judged(pairing, alpha, equal_alpha, virtual, seed, credits),
+            _Judged(pairing, alpha, equal_alpha, virtual, seed, reserves),
             runs,
             rules,
             study,
@@ -206,9 +206,9 @@ def _compare(
         losses=lost,
         spared=spared,
         requests=guards.different(study, pairing.parts[0]),
-        on_credits=(
-            on_credits(runs, [part.variant for part in pairing.parts], judged.credits),
-            on_credits(runs, [part.baseline for part in pairing.parts], judged.credits),
+        reserves=(
+            reserve_of(runs, [part.variant for part in pairing.parts], judged.reserves),
+            reserve_of(runs, [part.baseline for part in pairing.parts], judged.reserves),
         ),
     )
 

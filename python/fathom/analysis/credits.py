@@ -7,7 +7,7 @@ alone. Each phase of a load is judged by itself: the mean over phases is a rate 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -15,9 +15,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fathom.analysis.interval import Floats
-from fathom.analysis.model import OnCredits
+from fathom.analysis.model import Reserve, Source
 from fathom.analysis.phases import Span, phases
-from fathom.analysis.variants import Variant, of_variant, resolved, variants_of
+from fathom.analysis.variants import resolved
 from fathom.analysis.words import number, time
 from fathom.results import Run
 from fathom.samples import Intervals, floats, having
@@ -25,11 +25,8 @@ from fathom.samples import Intervals, floats, having
 _ABOVE = 1.03
 """From so many times the sustained rate on a volume spends credits, and does not merely fluctuate."""
 
-_SPENT_S = 1.0
+SPENT_S = 1.0
 """Credits that last no longer are spent, s."""
-
-Credits = Mapping[str, tuple[OnCredits, ...]]
-"""By run id."""
 
 
 @dataclass(frozen=True)
@@ -77,28 +74,8 @@ class _Use:
     left: float
 
 
-def credits_of(runs: Sequence[Run], study: Mapping[str, Any]) -> Credits:
-    """What each finished run lived on. It reads the samples of those whose volumes have credits: once is enough."""
-    return {run.id: tuple(_of_run(run, study)) for run in runs if run.ok}
-
-
-def all_on_credits(runs: Sequence[Run], credits: Credits) -> tuple[OnCredits, ...]:
-    """Every variant that lived on credits, in the order in which they first ran."""
-    return tuple(found for variant in variants_of(runs) if (found := on_credits(runs, [variant], credits)) is not None)
-
-
-def on_credits(runs: Sequence[Run], variants: Iterable[Variant], credits: Credits) -> OnCredits | None:
-    """Of the variants that lived on credits, and their volumes, what ends first; None where none did."""
-    mine = (run.id for variant in variants for run in of_variant(runs, variant))
-    return min((one for run in mine for one in credits.get(run, ())), key=lambda one: one.lasts_s, default=None)
-
-
-def ran_out(credits: Credits) -> frozenset[str]:
-    """Runs, by id, whose credits ran out while they were measured: their level changes, and no ramp was too short."""
-    return frozenset(run for run, found in credits.items() if any(one.lasts_s < _SPENT_S for one in found))
-
-
-def _of_run(run: Run, study: Mapping[str, Any]) -> Iterator[OnCredits]:
+def credits_of(run: Run, study: Mapping[str, Any]) -> Iterator[Reserve]:
+    """What a finished run lived on, by volume and phase."""
     if not run.measured_s:
         return
     workload = resolved(study, run.variant).get("settings", {}).get("workload")
@@ -132,13 +109,13 @@ def _bucket(run: Run, volume: str, kind: _Kind, sustained: float, left: float) -
     return _Bucket(sustained, left, found.starts + found.lengths, found.highest(of_levels), found.total(counts))
 
 
-def _of_whole(run: Run, bucket: _Bucket, kind: _Kind, rate: float) -> OnCredits | None:
+def _of_whole(run: Run, bucket: _Bucket, kind: _Kind, rate: float) -> Reserve | None:
     """Of a load without phases."""
     use = _Use("", bucket.times > 0, 0.0, run.measured_s or 0.0, bucket.left)
     return _told(run, bucket, kind, use, rate)
 
 
-def _of_span(run: Run, bucket: _Bucket, kind: _Kind, span: Span) -> OnCredits | None:
+def _of_span(run: Run, bucket: _Bucket, kind: _Kind, span: Span) -> Reserve | None:
     """Of one phase."""
     end = float(bucket.times[-1]) if span.end is None else span.end
     inside = (bucket.times > span.start) & (bucket.times <= end)
@@ -148,7 +125,7 @@ def _of_span(run: Run, bucket: _Bucket, kind: _Kind, span: Span) -> OnCredits | 
     return _told(run, bucket, kind, use, float(bucket.counts[inside].sum()) / use.length_s)
 
 
-def _told(run: Run, bucket: _Bucket, kind: _Kind, use: _Use, rate: float) -> OnCredits | None:
+def _told(run: Run, bucket: _Bucket, kind: _Kind, use: _Use, rate: float) -> Reserve | None:
     cost = _cost(bucket, kind, use.inside)
     if rate * cost < _ABOVE * bucket.sustained:
         return None
@@ -156,14 +133,15 @@ def _told(run: Run, bucket: _Bucket, kind: _Kind, use: _Use, rate: float) -> OnC
     ramp = max(0.0, -float(bucket.times[0])) if len(bucket.times) else 0.0
     lasts = use.left / (rate * cost - bucket.sustained)
     done, rest = (f"{number(amount / kind.scale)} {kind.unit}" for amount in (rate, bucket.sustained / cost))
-    if lasts >= _SPENT_S:
+    if lasts >= SPENT_S:
         words = f"lives on burst credits{where}: {done} for {time(lasts)} more, then {rest}"
-        return OnCredits(run.variant, lasts, words, ramp + use.length_s + lasts, use.phase)
-    empty = bucket.times[use.inside][bucket.levels[use.inside] <= _SPENT_S * bucket.sustained]
+        brief = f"{time(lasts)} more{where}, then {rest}"
+        return Reserve(run.variant, Source.CREDITS, lasts, words, brief, ramp + use.length_s + lasts, use.phase)
+    empty = bucket.times[use.inside][bucket.levels[use.inside] <= SPENT_S * bucket.sustained]
     after = float(empty[0]) - use.start if len(empty) else use.length_s
     when = f" after {time(after)}{where or ' of the measured time'}" if len(empty) else where or " within the run"
     words = f"spent its burst credits{when} and does {rest} without them"
-    return OnCredits(run.variant, lasts, words, ramp + after, use.phase)
+    return Reserve(run.variant, Source.CREDITS, lasts, words, f"spent{when}, then {rest}", ramp + after, use.phase)
 
 
 def _cost(bucket: _Bucket, kind: _Kind, inside: NDArray[np.bool_]) -> float:

@@ -51,7 +51,7 @@ def decide(
         seed: for the bootstrap.
     """
     comparisons, loads = analysis.comparisons, analysis.loads
-    goals = goal_answer(outcomes, study, loads, analysis.overloads)
+    goals = goal_answer(outcomes, study, loads, analysis.overloads, analysis.reserves)
     if goals is not None:
         goals = replace(goals, flips=goal_flips(outcomes, tried, study, loads))
     if not comparisons:

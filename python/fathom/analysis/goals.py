@@ -10,7 +10,7 @@ from typing import Any
 from fathom.analysis.assumed import assumed_of, end_words
 from fathom.analysis.capacity import where_met
 from fathom.analysis.levels import amount
-from fathom.analysis.model import GoalAnswer, Overload, Standing
+from fathom.analysis.model import GoalAnswer, Overload, Reserve, Standing, soonest
 from fathom.analysis.variants import Key, Variant, assigned, label, numeric, place, variant_key, without
 from fathom.analysis.words import capital, left_out, listed, milliseconds, number, quantity, short, subject
 from fathom.goals import Outcome, outcomes_of
@@ -31,7 +31,11 @@ class _Thing:
 
 
 def goal_answer(
-    outcomes: Sequence[Outcome], study: Mapping[str, Any], loads: Sequence[str], over: Sequence[Overload] = ()
+    outcomes: Sequence[Outcome],
+    study: Mapping[str, Any],
+    loads: Sequence[str],
+    over: Sequence[Overload] = (),
+    reserves: Sequence[Reserve] = (),
 ) -> GoalAnswer | None:
     """The answer; None for a study without goals.
 
@@ -41,6 +45,7 @@ def goal_answer(
         loads: the factors that are a load.
         over: variants that could not do their load. Whatever their latency was in the run: the queue grows, so that
             they meet the goals no longer than it lasted.
+        reserves: of variants that did more than their storage sustains: they meet the goals no longer than these last.
     """
     if not outcomes:
         return None
@@ -48,7 +53,8 @@ def goal_answer(
     for outcome in sorted(outcomes, key=lambda one: place(one.variant, study)):
         groups.setdefault(variant_key(without(outcome.variant, loads)), []).append(outcome)
     overloaded = {variant_key(found.variant): found for found in over}
-    things = [_thing(group, study, loads, overloaded) for group in groups.values()]
+    ending = {variant_key(found.variant): found for found in reserves}
+    things = [_thing(group, study, loads, overloaded, ending) for group in groups.values()]
     factor = _only_factor([thing.standing.variant for thing in things])
     sized = factor is not None and _all_sized(things, study)
     if sized:
@@ -58,14 +64,16 @@ def goal_answer(
     able = [thing for thing in things if not thing.standing.missed]
     ordered = sized or listed_volumes
     nearest = min(things, key=lambda t: (-len(t.standing.met), t.distance if not ordered or not t.standing.met else 0))
-    chosen = able[0].standing.variant if able and ordered else None
+    chosen = able[0].standing if able and ordered else None
+    lasting = next((thing.standing for thing in able if thing.standing.reserve is None), None)
     return GoalAnswer(
         met=sum(outcome.passed for outcome in outcomes),
         total=len(outcomes),
         standings=tuple(thing.standing for thing in things),
-        chosen=chosen,
+        chosen=chosen.variant if chosen is not None else None,
         nearest=nearest.standing.variant if len(things) > 1 else None,
         sentence=_sentence(things, nearest, outcomes, study, loads, sized=sized, volumes=listed_volumes),
+        lasting=lasting.variant if chosen is not None and lasting is not None and lasting is not chosen else None,
     )
 
 
@@ -110,7 +118,11 @@ def miss_words(outcome: Outcome) -> str:
 
 
 def _thing(
-    group: Sequence[Outcome], study: Mapping[str, Any], loads: Sequence[str], overloaded: Mapping[Key, Overload]
+    group: Sequence[Outcome],
+    study: Mapping[str, Any],
+    loads: Sequence[str],
+    overloaded: Mapping[Key, Overload],
+    ending: Mapping[Key, Reserve],
 ) -> _Thing:
     by_load: dict[Key, tuple[Variant, list[Outcome]]] = {}
     for outcome in group:
@@ -122,6 +134,7 @@ def _thing(
         for levels, found in cells
     ]
     bad = [(levels, found, over) for levels, found, over in missed if found or over is not None]
+    kept = [ending.get(variant_key(found[0].variant)) for levels, found in cells if levels not in [b[0] for b in bad]]
     words = ""
     if bad:
         levels, found, over = bad[0]
@@ -136,6 +149,7 @@ def _thing(
             tuple(levels for levels, found, over in missed if not found and over is None),
             tuple(levels for levels, _, _ in bad),
             words,
+            soonest(reserve for reserve in kept if reserve is not None),
         ),
         max((_beyond(outcome) for _, found, _ in bad for outcome in found), default=0.0),
     )
@@ -193,21 +207,44 @@ def _sentence(
     names = [subject(label(standing.variant, study)) for standing in able]
     if not able:
         return capital(_of_none(things, nearest, study, every, sized=sized))
+    which = "the smallest" if sized else "the first in the list" if volumes else ""
+    ends = _ending(able, study, which)
     if sized and able[0] is not things[0].standing:
-        said = f"{names[0]} is the smallest that meets the goals{every}"
+        said = f"{names[0]} is the smallest that meets the goals{every}{ends}"
     elif len(able) == len(things):
-        first = (
-            f"; {names[0]} is the smallest" if sized else f"; {names[0]} is the first in the list" if volumes else ""
-        )
-        return capital(f"every variant meets the goals{every}{first}.")
+        first = f"; {names[0]} is {which}" if which else ""
+        return capital(f"every variant meets the goals{every}{first}{ends}.")
     elif volumes and len(able) > 1:
         too = f"{listed(names[1:])} {_verb(names[1:], 'meet')} them, too"
-        said = f"{names[0]} is the first in the list that meets the goals{every}; {too}"
+        said = f"{names[0]} is the first in the list that meets the goals{every}{ends}; {too}"
     else:
-        said = f"{_named(names)} {_verb(names, 'meet')} the goals{every}"
+        said = f"{_named(names)} {_verb(names, 'meet')} the goals{every}{ends}"
     # A larger one that misses what a smaller one meets must not be hidden.
     rest = [thing for thing in things if thing.standing.missed]
     return capital(f"{said}; {_misses(rest, study)}.")
+
+
+def _ending(able: Sequence[Standing], study: Mapping[str, Any], which: str) -> str:
+    """How long those that meet the goals do so, where that ends: of the one named, and who does so for ever."""
+    ends = [one for one in able if one.reserve is not None]
+    if not ends or (which and able[0].reserve is None):
+        return ""
+    if not which:
+        names = [subject(label(one.variant, study)) for one in ends]
+        sources = listed(list(dict.fromkeys(one.reserve.source.value for one in ends if one.reserve is not None)))
+        only = "" if len(able) == 1 else " only"
+        return f"; {_named(names)} {_verb(names, 'do')} so{only} {sources}"
+    lasting = next((one for one in able if one.reserve is None), None)
+    rest = "none does so for ever"
+    if lasting is not None:
+        rest = f"{subject(label(lasting.variant, study))} is {which} that does so for ever"
+    return f",{_how(able[0])}; {rest}"
+
+
+def _how(standing: Standing) -> str:
+    """What goals are met from, where that ends: ` on burst credits (42 min more, then 300 IOPS)`."""
+    reserve = standing.reserve
+    return "" if reserve is None else f" {reserve.source.value} ({reserve.brief})"
 
 
 def _of_one(standing: Standing, outcomes: Sequence[Outcome], study: Mapping[str, Any]) -> str:
@@ -221,7 +258,7 @@ def _of_one(standing: Standing, outcomes: Sequence[Outcome], study: Mapping[str,
         ]
         figures = f": {', '.join(held[:_MOST])}" if len(standing.met) == 1 else ""
         goals = "the goal is" if len(outcomes) == 1 else "all goals are"
-        return f"{goals} met{every}{figures}."
+        return f"{goals} met{every}{_how(standing)}{figures}."
     if not standing.met:
         every = " at every load" if len(standing.missed) > 1 else ""
         missed = [outcome for outcome in outcomes if not outcome.passed]
@@ -232,7 +269,7 @@ def _of_one(standing: Standing, outcomes: Sequence[Outcome], study: Mapping[str,
             "the goal is" if len(outcomes) == 1 else f"{len(missed)} of {len(outcomes)} goals {'is' if one else 'are'}"
         )
         return f"{which} missed{every}: {standing.words}."
-    return f"the goals are met {where_met(standing, study)}; {standing.words}."
+    return f"the goals are met {where_met(standing, study)}{_how(standing)}; {standing.words}."
 
 
 def _of_none(things: Sequence[_Thing], nearest: _Thing, study: Mapping[str, Any], every: str, *, sized: bool) -> str:
@@ -241,8 +278,8 @@ def _of_none(things: Sequence[_Thing], nearest: _Thing, study: Mapping[str, Any]
         least = "the smallest that meets" if sized else "meets"
         verb = f"{who} is {least}" if sized else f"{who} {least}"
         return (
-            f"no variant meets the goals{every}; {verb} them {where_met(nearest.standing, study)}; "
-            f"{nearest.standing.words}."
+            f"no variant meets the goals{every}; {verb} them {where_met(nearest.standing, study)}"
+            f"{_how(nearest.standing)}; {nearest.standing.words}."
         )
     return (
         f"no variant meets the goals{' at any load' if every else ''}; {who} comes nearest: {nearest.standing.words}."
@@ -275,4 +312,4 @@ def _named(names: Sequence[str]) -> str:
 def _verb(names: Sequence[str], verb: str) -> str:
     if len(names) > 1:
         return verb
-    return f"{verb}es" if verb.endswith("s") else f"{verb}s"
+    return f"{verb}es" if verb.endswith(("s", "o")) else f"{verb}s"

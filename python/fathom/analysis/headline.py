@@ -165,7 +165,7 @@ def _values(comparison: Comparison) -> str:
 
 
 def _price(comparison: Comparison, at: str = "", who: str = "it", base: str = "the baseline") -> str:
-    """What a result is paid with: a guard that got worse, at which load, what may be lost, burst credits."""
+    """What a result is paid with: a guard that got worse, at which load, what may be lost, a reserve that ends."""
     said = ""
     if comparison.worsened:
         more = len(comparison.worsened) - 1
@@ -176,7 +176,7 @@ def _price(comparison: Comparison, at: str = "", who: str = "it", base: str = "t
         said = f", but {request_words(comparison)}"
     if comparison.losses:
         said += f"{'; ' if said else ', but '}it may lose data: {comparison.losses[0]}"
-    mine, other = comparison.on_credits
+    mine, other = comparison.reserves
     if mine is not None and comparison.verdict in _BETTER:
         said += f"{'; ' if said else ', but '}{who} {mine.words}"
     elif other is not None and comparison.verdict not in (Verdict.FASTER, Verdict.FASTER_SMALL):

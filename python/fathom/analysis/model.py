@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from enum import StrEnum
 
@@ -125,22 +126,38 @@ _ALIKE = 1.1
 """A guard of all requests is told before another one that changed up to so many times as much."""
 
 
+class Source(StrEnum):
+    """What a variant does more from than its storage sustains, as it is said of the variant."""
+
+    CREDITS = "on burst credits"
+    CACHE = "while its cache fills"
+
+
 @dataclass(frozen=True)
-class OnCredits:
-    """A variant that did more than its volume sustains.
+class Reserve:
+    """A variant that did more than its storage sustains.
 
     Attributes:
-        lasts_s: how long the burst credits that were left last at the rate of the run, s.
-        words: what it does, how long, and what it does afterwards, without the subject.
-        whole_s: how long such a load runs from full credits until they are spent, the ramp included, s.
+        source: what made up for the rest.
+        lasts_s: how long what was left of it lasts at the rate of the run, s.
+        words: what it does, how long, and what comes afterwards, without the subject.
+        brief: how long, and what comes afterwards.
+        whole_s: how long such a load runs from the start until nothing is left, the ramp included, s.
         phase: the phase in which it did, if its load has phases.
     """
 
     variant: dict[str, Level]
+    source: Source
     lasts_s: float
     words: str
+    brief: str
     whole_s: float = 0.0
     phase: str = ""
+
+
+def soonest(reserves: Iterable[Reserve]) -> Reserve | None:
+    """What ends first; None of none."""
+    return min(reserves, key=lambda one: one.lasts_s, default=None)
 
 
 @dataclass(frozen=True)
@@ -201,7 +218,7 @@ class Comparison:
             of the baseline; spared: the other way round. Both in the words of the database or layer.
         sensitivity: what the ends of assumed ranges make of it.
         requests: what one request is for variant and baseline, where that is not the same work.
-        on_credits: of variant and baseline, what they owe to burst credits; None for a side that spent none.
+        reserves: of variant and baseline, what they did more from than their storage sustains; None without such.
     """
 
     variant: dict[str, Level]
@@ -222,7 +239,7 @@ class Comparison:
     spared: tuple[str, ...] = ()
     sensitivity: tuple[Sensitivity, ...] = ()
     requests: tuple[Request, Request] | None = None
-    on_credits: tuple[OnCredits | None, OnCredits | None] = (None, None)
+    reserves: tuple[Reserve | None, Reserve | None] = (None, None)
 
     @property
     def decisive(self) -> Estimate | None:
@@ -303,12 +320,14 @@ class Standing:
         variant: without the load.
         met, missed: the loads at which it meets all goals, and misses one, ascending, by factor; empty if none varies.
         words: the first miss in words; empty where there is none.
+        reserve: what it meets them from where that ends, of all loads what ends first; None where it does so for ever.
     """
 
     variant: dict[str, Level]
     met: tuple[dict[str, Level], ...]
     missed: tuple[dict[str, Level], ...]
     words: str
+    reserve: Reserve | None = None
 
 
 @dataclass(frozen=True)
@@ -323,6 +342,8 @@ class GoalAnswer:
         sentence: the answer in words.
         flips: where a plausible assumption changes whether a variant meets the goals: the volume assumed of, the
             variant, and what becomes of it in words.
+        lasting: where what is chosen meets them no longer than a reserve lasts, the first that does so for ever; None
+            without one.
     """
 
     met: int
@@ -332,6 +353,7 @@ class GoalAnswer:
     nearest: dict[str, Level] | None
     sentence: str
     flips: tuple[tuple[str, dict[str, Level], str], ...] = ()
+    lasting: dict[str, Level] | None = None
 
     @property
     def candidates(self) -> tuple[Standing, ...]:
@@ -471,7 +493,7 @@ class Analysis:
     """Everything a report shows about a campaign.
 
     `findings` are what to do next, the most useful first. `assumptions` are figures that a model's author guessed.
-    `on_credits` are the variants that a longer run would have slowed. `loads` are the factors that are a load and no
+    `reserves` are of the variants that a longer run would have slowed. `loads` are the factors that are a load and no
     choice; `load` is the first of them that sets an amount, if one does. `round_s` is how long a round took, s.
     `decision` is what headline and findings are about. `losses`: what a variant, without its load, may lose.
     """
@@ -492,7 +514,7 @@ class Analysis:
     findings: tuple[Finding, ...] = ()
     overloads: tuple[Overload, ...] = ()
     assumptions: tuple[str, ...] = ()
-    on_credits: tuple[OnCredits, ...] = ()
+    reserves: tuple[Reserve, ...] = ()
     load: str | None = None
     loads: tuple[str, ...] = ()
     round_s: float | None = None

@@ -8,9 +8,12 @@ from pathlib import Path
 
 import typer
 
-from fathom.analysis.model import Overload
+from fathom.analysis.filling import too_short
+from fathom.analysis.model import Overload, Reserve, soonest
 from fathom.analysis.overload import overloads_of
-from fathom.analysis.words import left_out
+from fathom.analysis.reserves import reserves_in
+from fathom.analysis.variants import label
+from fathom.analysis.words import capital, left_out
 from fathom.campaign import default_directory
 from fathom.cli import codes
 from fathom.cli.output import note, plain, print_json
@@ -24,15 +27,26 @@ from fathom.results import Level
 from fathom.run import Options, execute
 from fathom.search import First, Found, Highest, first, highest
 
+_NO_SETTINGS = ("compare", "goals", "factors", "sets", "labels", "scale", "published", "calibration")
+"""Tables of a study that say what is tried and judged: no value of theirs meets a goal."""
+
+_SHORT = "Its runs ended while the cache was still filling: lengthen workload.ramp to see what lasts."
+
 
 @dataclass(frozen=True)
 class _Step:
-    """A value that was tried, its campaign, what became of the goals, and the variants that could not do their load."""
+    """A value that was tried, its campaign, what became of the goals, and of the load.
+
+    `overloads` are of the variants that could not do it, `reserves` of those that do it no longer than these last.
+    `short` is whether runs ended while a cache filled that may well keep up.
+    """
 
     level: Level
     directory: Path
     goals: tuple[Outcome, ...]
     overloads: tuple[Overload, ...]
+    reserves: tuple[Reserve, ...]
+    short: bool = False
 
     @property
     def passed(self) -> bool:
@@ -85,13 +99,17 @@ def find(search: Highest | First, wanted: Plan, options: Options, engine: Engine
         if any(not run.ok for run in found.runs):
             failed.append(directory)
             raise _RunFailedError
-        step = _Step(level, directory, outcomes(found), overloads_of(found))
+        short = any(too_short(run, found.study) for run in found.runs)
+        step = _Step(level, directory, outcomes(found), overloads_of(found), reserves_in(found), short)
         steps.append(step)
         note("  " + _became(step))
         return step.passed
 
+    def lasts(level: Level) -> bool:
+        return not any(step.level == level and step.reserves for step in steps)
+
     try:
-        answer = search.search(meets)
+        answer = search.search(meets, lasts)
     except _RunFailedError:
         note(f"a run failed: see `fathom report {failed[0]}`; rerun the same command with --retry-failed")
         return codes.RUN_FAILED
@@ -101,6 +119,7 @@ def find(search: Highest | First, wanted: Plan, options: Options, engine: Engine
                 "key": search.key,
                 "met": answer.met,
                 "missed": answer.missed,
+                "lasting": answer.lasting,
                 "steps": [
                     {
                         "value": step.level,
@@ -108,6 +127,8 @@ def find(search: Highest | First, wanted: Plan, options: Options, engine: Engine
                         "passed": step.passed,
                         "goals": [plain(outcome) | {"passed": outcome.passed} for outcome in step.goals],
                         "overloads": [found.sentence for found in step.overloads],
+                        "reserves": [_ends(found, wanted) for found in step.reserves],
+                        "too_short": step.short,
                     }
                     for step in steps
                 ],
@@ -115,25 +136,54 @@ def find(search: Highest | First, wanted: Plan, options: Options, engine: Engine
         )
     else:
         too_much = any(step.level == answer.missed and not _missed(step.goals) for step in steps)
-        typer.echo(sentence(search, answer, too_much=too_much))
+        met = next((step for step in steps if step.level == answer.met), None)
+        reserve = soonest(met.reserves) if met is not None else None
+        said = sentence(search, answer, too_much=too_much, reserve=reserve)
+        short = met is not None and met.short and reserve is None
+        typer.echo(f"{said} {_SHORT}" if short else said)
     return codes.OK if answer.met is not None else codes.GOAL_MISSED
 
 
-def sentence(search: Highest | First, answer: Found, *, too_much: bool = False) -> str:
-    """The answer in words; `too_much` if the value that misses does so since its load is not sustained."""
+def sentence(search: Highest | First, answer: Found, *, too_much: bool = False, reserve: Reserve | None = None) -> str:
+    """The answer in words.
+
+    Args:
+        search: what was searched for.
+        answer: what was found.
+        too_much: the value that misses does so since its load is not sustained.
+        reserve: what the value that meets the goals does so from, where that ends first.
+    """
     misses = "is a load that is not sustained" if too_much else "misses them"
+    ends = "" if reserve is None else f", {reserve.source.value}: {reserve.brief}"
     if isinstance(search, First):
         if answer.met is None:
             why = ", a load that is not sustained" if too_much else ""
             return f"No value of {search.key} meets the goals; the last tried was {answer.missed}{why}."
+        lasting = "" if reserve is None else f"; {_of_lasting(answer)}"
         rest = f"; {answer.missed} {misses}" if answer.missed is not None else ""
-        return f"{search.key} = {answer.met} is the first that meets the goals{rest}."
+        return f"{search.key} = {answer.met} is the first that meets the goals{ends}{lasting}{rest}."
     if answer.met is None:
         why = ": that load is not sustained" if too_much else ""
         return f"Not even {search.key} = {answer.missed} meets the goals{why}."
     if answer.missed is None:
-        return f"{search.key} = {answer.met} meets the goals, the upper end of the range: the limit is higher."
-    return f"{search.key} = {answer.met} meets the goals, {answer.missed} {misses}."
+        both = f"{search.low} and {search.high}"
+        return (
+            f"{search.key} = {search.high} meets the goals{ends}. Both ends of the range do, {both}: if less of it is "
+            "better, --find-first names the smallest of a list; else the limit is higher."
+        )
+    return f"{search.key} = {answer.met} meets the goals{ends}; {answer.missed} {misses}."
+
+
+def _of_lasting(answer: Found) -> str:
+    if answer.lasting is None:
+        return "no value does so for ever"
+    return f"{answer.lasting} is the first that does so for ever"
+
+
+def _ends(reserve: Reserve, wanted: Plan) -> str:
+    """A variant that lives on a reserve, as a sentence."""
+    who = label(reserve.variant, wanted.study.resolved) if reserve.variant else "it"
+    return f"{capital(who)} {reserve.words}"
 
 
 class _RunFailedError(Exception):
@@ -151,6 +201,11 @@ def _check(search: Highest | First, wanted: Plan, engine: Engine) -> None:
             f"{study.path}: there are no goals to search by",
             'add a [goals] table, for example: latency_p99_ms = "< 5ms"',
         )
+    if search.key.partition(".")[0] in _NO_SETTINGS:
+        raise UsageError(
+            f"{search.key} is no setting of what runs",
+            "search for a key of workload, volumes, places or databases",
+        )
     if search.key in study.resolved["factors"]:
         raise UsageError(
             f"{search.key} is a factor of the study: its levels are tried anyway",
@@ -166,8 +221,10 @@ def _check(search: Highest | First, wanted: Plan, engine: Engine) -> None:
 
 
 def _became(step: _Step) -> str:
+    reserve = soonest(step.reserves)
+    ends = "" if reserve is None else f", {reserve.source.value}: {reserve.brief}"
     if step.passed:
-        return "goals met"
+        return f"goals met{ends or (', but the cache was still filling when runs ended' if step.short else '')}"
     missed = _missed(step.goals)
     over = "; ".join(found.sentence for found in step.overloads)
     return f"missed: {missed}" if missed else f"goals met, but overloaded: {over}"

@@ -58,8 +58,9 @@ def price(comparison: Comparison) -> str:
         said.append("in larger transactions" if rows else "with larger requests")
     if comparison.losses:
         said.append("it may lose data")
-    if comparison.on_credits[0] is not None:
-        said.append("on burst credits")
+    reserve = comparison.reserves[0]
+    if reserve is not None:
+        said.append(reserve.source.value)
     return " and ".join(said)
 
 

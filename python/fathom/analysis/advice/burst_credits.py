@@ -7,6 +7,7 @@ from collections.abc import Iterator
 
 from fathom.analysis.advice import commands
 from fathom.analysis.advice.rule import Rule, RuleInput
+from fathom.analysis.model import Source
 from fathom.analysis.words import capital
 from fathom.finding import Evidence, Finding, Remedy, Severity
 
@@ -18,7 +19,8 @@ _SPARE = 1.05
 
 def find(given: RuleInput) -> Iterator[Finding]:
     """One finding for all variants on credits, the one whose credits end first on top."""
-    found = sorted(given.analysis.on_credits, key=lambda one: one.lasts_s)
+    mine = [one for one in given.analysis.reserves if one.source is Source.CREDITS]
+    found = sorted(mine, key=lambda one: one.lasts_s)
     if not found:
         return
     said = [f"{capital(given.label(one.variant)) if one.variant else 'The volume'} {one.words}." for one in found]

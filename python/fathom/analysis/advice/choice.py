@@ -15,7 +15,7 @@ from fathom.analysis.capacity import capacity, rising, stood_still, where_met
 from fathom.analysis.factors import load_words, same_load
 from fathom.analysis.headline import over_loads, request_words, same_levels, within_margin
 from fathom.analysis.levels import amount
-from fathom.analysis.model import Comparison, GoalAnswer, Group, Sensitivity, Verdict
+from fathom.analysis.model import Comparison, GoalAnswer, Group, Sensitivity, Source, Verdict, soonest
 from fathom.analysis.variants import Variant, label, matches, of_variant, variant_key
 from fathom.analysis.words import capital, effect, evidence, listed, milliseconds, percent, short
 from fathom.finding import Evidence, Finding, Remedy, Severity
@@ -23,6 +23,8 @@ from fathom.metrics import metric
 
 _MOST_LOADS = 4
 """Loads that are told one by one."""
+
+_WITHOUT = {Source.CREDITS: "it needs no burst credits", Source.CACHE: "it fills no cache"}
 
 
 def find(given: RuleInput) -> Iterator[Finding]:
@@ -85,7 +87,7 @@ def _of(told: Group, given: RuleInput) -> Finding:
     who = label(taken, given.study, apart_from=left)
     price = _price(told, given) if faster else []
     lost = _lost(told, variant=faster) or _lost_by(taken, given)
-    price += _credits(taken, given)
+    price += _reserve(taken, given)
     flipped = _flipped(told)
     if flipped and faster:
         action = f"Do not choose {who} yet: the verdict depends on an assumed latency."
@@ -154,12 +156,13 @@ def _by_goals(goals: GoalAnswer, given: RuleInput) -> Finding:
     group = next(iter(of_variant(decision.groups, taken)), None)
     price = _price(group, given) if group is not None else []
     lost = (_lost(group, variant=True) if group is not None else ()) or _lost_by(taken, given)
-    price += _credits(taken, given)
+    price += _reserve(taken, given)
     turns = any(variant_key(variant) == variant_key(taken) for _, variant, _ in goals.flips)
     if turns:
         action = f"Do not settle on {who} yet: whether it meets the goals depends on an assumed latency."
     elif price or lost:
-        action = f"Weigh {who} against its price: it meets the goals."
+        lasting = f"; {label(goals.lasting, given.study)} meets them for ever" if goals.lasting is not None else ""
+        action = f"Weigh {who} against its price: it meets the goals{lasting}."
     elif group is None:
         action = f"Stay with {who}: it meets the goals."
     elif goals.chosen is not None and len(able) > 1 and not _sized(goals, given):
@@ -239,10 +242,10 @@ def _price(told: Group, given: RuleInput) -> list[str]:
     return [*said, request_words(larger)] if larger is not None else said
 
 
-def _credits(variant: Variant, given: RuleInput) -> list[str]:
-    """That a variant does more than its volume sustains, of all loads where that ends first."""
-    mine = [found for found in given.analysis.on_credits if matches(found.variant, variant)]
-    return [f"it {min(mine, key=lambda found: found.lasts_s).words}"] if mine else []
+def _reserve(variant: Variant, given: RuleInput) -> list[str]:
+    """That a variant does more than its storage sustains, of all loads where that ends first."""
+    found = soonest(one for one in given.analysis.reserves if matches(one.variant, variant))
+    return [f"it {found.words}"] if found is not None else []
 
 
 def _lost(told: Group, *, variant: bool) -> tuple[str, ...]:
@@ -296,14 +299,15 @@ def _alike(comparison: Comparison, given: RuleInput) -> Finding:
     price = [guard_words(guard) for guard in comparison.worsened[:3]]
     sure = comparison.equivalence or comparison.ratio
     said = evidence(sure) if sure is not None else ""
-    mine, other = comparison.on_credits
+    mine, other = comparison.reserves
     price += [f"{name} {found.words}" for name, found in ((who, mine), (base, other)) if found is not None]
     if comparison.worsened or comparison.losses:
         action = f"Prefer {base}: {who} is no faster and has a price."
     elif mine is not None and other is not None:
-        action = "Do not choose by this: both live on burst credits."
-    elif mine is not None or other is not None:
-        action = f"Prefer {base if mine is not None else who} for a load that lasts: it needs no burst credits."
+        action = "Do not choose by this: both do more than they sustain."
+    elif (reserve := mine or other) is not None:
+        left = base if mine is not None else who
+        action = f"Prefer {left} for a load that lasts: {_WITHOUT[reserve.source]}."
     else:
         action = "Choose by price or simplicity, not by speed."
     return Finding(

@@ -11,7 +11,7 @@ from dataclasses import replace
 
 from fathom.analysis.capacity import where_met
 from fathom.analysis.headline import is_latency, quotient, saturation_words
-from fathom.analysis.model import Comparison, GoalAnswer, Verdict
+from fathom.analysis.model import Comparison, GoalAnswer, Verdict, soonest
 from fathom.analysis.variants import matches, variant_key, without
 from fathom.analysis.words import capital, effect_interval, effect_of, listed, short
 from fathom.report import grid
@@ -80,13 +80,15 @@ def _of_one(context: Context, goals: GoalAnswer) -> tuple[str, Tone]:
     only = goals.standings[0]
     missed = goals.total - goals.met
     if only.met and only.missed:
-        return f"goals met {where_met(only, context.campaign.study)}", Tone.PLAIN
+        how = f", {only.reserve.source.value}" if only.reserve is not None else ""
+        return f"goals met {where_met(only, context.campaign.study)}{how}", Tone.WARN if how else Tone.PLAIN
     if missed:
         return f"✗ {'goal' if goals.total == 1 else f'{missed} of {goals.total} goals'} missed", Tone.BAD
     if only.missed:
         return f"! {'goal' if goals.total == 1 else 'goals'} met, but overloaded", Tone.WARN
-    if context.analysis.on_credits:
-        return f"✓ {'goal' if goals.total == 1 else 'all goals'} met, on burst credits", Tone.WARN
+    reserve = soonest(context.analysis.reserves)
+    if reserve is not None:
+        return f"✓ {'goal' if goals.total == 1 else 'all goals'} met, {reserve.source.value}", Tone.WARN
     return f"✓ {'goal' if goals.total == 1 else 'all goals'} met", Tone.GOOD
 
 
@@ -101,9 +103,11 @@ def _of_several(context: Context, goals: GoalAnswer) -> tuple[str, Tone]:
     mine = told.comparisons if told is not None and variant_key(told.variant) == key else ()
     paid = any(c.worsened or c.losses or c.flipped for c in mine)
     paid |= any(variant_key(variant) == key for variant, _ in context.analysis.losses)
-    paid |= any(matches(found.variant, decision.taken) for found in context.analysis.on_credits)
+    reserve = soonest(one for one in context.analysis.reserves if matches(one.variant, decision.taken))
+    paid |= reserve is not None
     turns = any(variant_key(variant) == key for _, variant, _ in goals.flips)
-    return f"✓ {context.label(decision.taken)} meets the goals", Tone.WARN if paid or turns else Tone.GOOD
+    how = f", {reserve.source.value}" if reserve is not None else ""
+    return f"✓ {context.label(decision.taken)} meets the goals{how}", Tone.WARN if paid or turns else Tone.GOOD
 
 
 def _word_of_sweep(context: Context) -> str:
@@ -173,7 +177,7 @@ def _of_comparison(context: Context, leading: Comparison) -> Banner:
 def _rests_on(context: Context, leading: Comparison | None) -> tuple[str, ...]:
     """Guards, what may be lost, what latencies leave out, assumptions and how far they were tried."""
     said = [context.unanswered_words] if context.unanswered_words else []
-    said += _credits(context)
+    said += _reserves(context)
     if leading is not None and leading.guards:
         said += _guards(leading)
     told = context.analysis.decision.told
@@ -212,13 +216,14 @@ def _lost_by_others(context: Context, told: Sequence[Comparison], said: Sequence
     return lines
 
 
-def _credits(context: Context) -> list[str]:
-    """Who lives on burst credits, soonest end first, as far as the headline has not said it."""
-    found = sorted(context.analysis.on_credits, key=lambda one: one.lasts_s)
-    told = [one for one in found if one.words not in context.analysis.headline]
+def _reserves(context: Context) -> list[str]:
+    """Who does more than its storage sustains, soonest end first, as far as the headline has not said it."""
+    found = sorted(context.analysis.reserves, key=lambda one: one.lasts_s)
+    told = [one for one in found if all(text not in context.analysis.headline for text in (one.words, one.brief))]
     said = [f"{capital(context.label(one.variant)) if one.variant else 'It'} {one.words}." for one in told[:_MOST]]
     more = len(told) - _MOST
-    return said + ([f"{plural(more, 'further variant')} on burst credits."] if more > 0 else [])
+    sources = listed(list(dict.fromkeys(one.source.value for one in told[_MOST:]))) if more > 0 else ""
+    return said + ([f"{plural(more, 'further variant')} {sources}."] if more > 0 else [])
 
 
 def _turning_goals(context: Context) -> list[str]:

@@ -160,6 +160,8 @@ pub struct Adapter {
     context: Context,
     device: Semaphore,
     adapter: Option<Semaphore>,
+    // What it lets through at once; the geometry states less where the device works on less.
+    depth: u32,
     // Bytes of the longest request that is not split.
     largest: u64,
     split: Split,
@@ -176,11 +178,12 @@ impl Adapter {
         let below = backing.geometry();
         let largest = config.max_transfer.unwrap_or(Geometry::UNLIMITED_TRANSFER).min(below.max_transfer);
         let largest = largest - largest % below.logical_sector;
-        let depth = if below.queue_depth == 0 { u32::MAX } else { below.queue_depth };
+        let depth = config.per_device.min(config.per_adapter.unwrap_or(u32::MAX));
+        let behind = if below.queue_depth == 0 { u32::MAX } else { below.queue_depth };
         let geometry = Geometry {
             // What is too large for the adapter is split here, so the host need not.
             max_transfer: Geometry::UNLIMITED_TRANSFER,
-            queue_depth: depth.min(config.per_device).min(config.per_adapter.unwrap_or(u32::MAX)),
+            queue_depth: behind.min(depth),
             optimal_transfer: below.optimal_transfer.min(largest),
             atomic_write: below.atomic_write.min(largest),
             ..below.clone()
@@ -190,6 +193,7 @@ impl Adapter {
             context: env.context.clone(),
             device: Semaphore::new(config.per_device as usize),
             adapter,
+            depth,
             largest: u64::from(largest),
             split: config.split,
             backing,
@@ -311,7 +315,7 @@ impl Volume for Adapter {
     }
 
     fn facts(&self) -> Vec<(&'static str, String)> {
-        vec![("outstanding_limit", self.geometry.queue_depth.to_string())]
+        vec![("outstanding_limit", self.depth.to_string())]
     }
 }
 

@@ -32,6 +32,9 @@ _STRONGER: dict[str, tuple[tuple[str, str], ...]] = {
     "D11": (("D1", "the depth is the database's own limit on log writes, not the device's"),
             ("D10", "that many concurrent log writes are the database's limit, not single commits"),
             ("D26", "the database's own limit sets the rate")),
+    "D27": (("D20", "it waits for one of its disks, which nobody else uses"),
+            ("D26", "the disks beside it do as much in a fraction of the time"),
+            ("D1", "the disks beside it do as much in a fraction of the time")),
     "D5": (("D13", "the volume's limit alone explains the latency"),
            ("D14", "the volume's limit alone explains the latency"),
            ("D1", "the rate is at the volume's limit, so the queue is a consequence"),
@@ -45,6 +48,9 @@ _SURE = 0.5
 _EVERYWHERE = frozenset({"D2", "D3", "D6", "D8", "D4"})
 """Findings that decide against others of whatever subject: their layer is below all of the guest's disks."""
 
+_NAMED = frozenset({"D27"})
+"""Findings that decide against others on every device that their evidence is of: one waits for the other."""
+
 
 def resolved(findings: Sequence[Finding]) -> list[Finding]:
     """The findings without those that a stronger one contradicts; the stronger says so in its evidence."""
@@ -53,6 +59,7 @@ def resolved(findings: Sequence[Finding]) -> list[Finding]:
     for winner, other, why in _pairs(findings):
         for finding in findings:
             same = winner.rule in _EVERYWHERE or finding.subject == winner.subject
+            same |= winner.rule in _NAMED and finding.subject in {each.where for each in winner.evidence}
             if finding.rule == other and same and id(finding) not in lost:
                 lost[id(finding)] = winner, why
     # Slow for an unknown reason is said only where no reason is known.

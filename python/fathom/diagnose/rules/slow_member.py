@@ -1,0 +1,107 @@
+"""D27: one disk of several that share a load evenly is slow, and whatever lies over them waits for it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from fathom.diagnose.evidence.harm import of_storage
+from fathom.diagnose.evidence.load import FEWEST, middle, worked
+from fathom.diagnose.evidence.tier import tier_of
+from fathom.diagnose.evidence.words import number, seen, time
+from fathom.diagnose.rule import LATENCY, RATE, Kind, Rule
+from fathom.finding import Evidence, Finding, Remedy
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from fathom.diagnose.evidence.device import Device
+    from fathom.diagnose.evidence.system import System
+
+_SAME_RATE, _SAME_SIZE, _SAME_WRITES, _SUM = 0.25, 1.5, 0.2, 0.1
+"""How near the rates of members are, moment by moment, how near their sizes and shares of writes, and the rate over
+them to their sum.
+"""
+_NAMED = 4
+"""Other members that are named."""
+_TIMES = 4.0
+"""How many times as long as on any other member requests take on the slow one."""
+
+
+def examine(system: System) -> Iterator[Finding]:
+    """Three disks at least, or two with a device over them."""
+    for slow in system.disks:
+        others = [each for each in system.disks if _shares(slow, each)]
+        over = _over(system, slow, others)
+        if len(others) < (1 if over else 2):
+            continue
+        latency, most = slow.mean("latency_s"), max(each.mean("latency_s") for each in others)
+        if not (latency > tier_of(system, slow).target_s and latency >= _TIMES * most):
+            continue
+        harm = of_storage(system)
+        waits = f", and {over.name} waits for it" if over is not None else ""
+        yield Finding(
+            "D27",
+            slow.name,
+            f"{slow.name} is the slow one of {len(others) + 1} disks that share a load evenly{waits}: {time(latency)}, "
+            f"{time(most)} at most on the others.",
+            harm.severity,
+            0.75 if over is not None else 0.65,
+            tuple(_evidence(slow, others, over)),
+            harm.sentence,
+            "it belongs to another volume than the others, and its load is another one",
+            (
+                Remedy(
+                    f"Look at {slow.name} itself: errors, a failing medium, a slower model or path. Replace it, or "
+                    "move its data to the others.",
+                    (
+                        f"Linux: smartctl -x /dev/{slow.device}",
+                        f"dmesg -T | grep {slow.device}",
+                        "Windows: Get-PhysicalDisk | Get-StorageReliabilityCounter",
+                    ),
+                    "A stripe without redundancy is lost with the disk: take a backup first.",
+                    "Its latency is that of the others.",
+                ),
+            ),
+        )
+
+
+def _shares(one: Device, other: Device) -> bool:
+    """Whether two disks complete as many requests of the same size in every moment."""
+    if one is other or one.host != other.host or len(one.times_ns) != len(other.times_ns):
+        return False
+    both = worked(one) & worked(other) & np.isfinite(other.values("latency_s"))
+    if both.sum() < FEWEST or (one.times_ns != other.times_ns).any() or both.sum() < 0.9 * worked(one).sum():
+        return False
+    off = one.values("iops")[both] / other.values("iops")[both] - 1
+    sizes = one.mean("size_bytes") / other.mean("size_bytes")
+    # A data file and its log may be asked as often as each other, too: they are not asked for the same.
+    writes = [each.mean("write_iops") / each.mean("iops") for each in (one, other)]
+    even = middle(np.abs(off)) <= _SAME_RATE and abs(middle(off)) <= _SAME_RATE / 2
+    alike = not (sizes > _SAME_SIZE or sizes < 1 / _SAME_SIZE) and not abs(writes[0] - writes[1]) > _SAME_WRITES
+    return bool(even and alike)
+
+
+def _over(system: System, slow: Device, others: Sequence[Device]) -> Device | None:
+    """A device whose requests are the sum of theirs: a stripe."""
+    total = slow.mean("iops") + sum(each.mean("iops") for each in others)
+    for each in system.disks:
+        own = each is slow or each in others or each.host != slow.host or not others
+        if not own and abs(each.mean("iops") / total - 1) <= _SUM:
+            return each
+    return None
+
+
+def _evidence(slow: Device, others: Sequence[Device], over: Device | None) -> Iterator[Evidence]:
+    for each in (slow, *others[:_NAMED]):
+        used = each.mean("busy_percent")
+        busy = f", busy {number(used)} % of the time" if used > 0 else ""
+        yield seen(each, f"{each.name}: {number(each.mean('iops'))} IOPS at {time(each.mean('latency_s'))}{busy}.")
+    if over is not None:
+        yield seen(over, f"{over.name} does the sum of them: {number(over.mean('iops'))} IOPS at "
+                         f"{time(over.mean('latency_s'))}.")  # fmt: skip
+
+
+RULE = Rule("D27", "slow member of a stripe", Kind.CAUSE, (RATE, LATENCY), examine)

@@ -1,0 +1,59 @@
+"""D27: the slow one of disks that share a load evenly, and what waits for it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+from make_iostat import Disk, disk, iostat
+from test_surroundings import diagnosed
+
+COUNT = 120
+LATER = np.arange(COUNT) >= 50
+
+
+def member(seed: int, latency_ms: np.ndarray | float, percent: float, writes: float = 0.3) -> Disk:
+    random = np.random.default_rng(seed)
+    return disk(180 * random.normal(1, 0.04, COUNT), np.full(COUNT, latency_ms) * random.normal(1, 0.03, COUNT),
+                writes=writes, percent=percent)  # fmt: skip
+
+
+def stripe(slow: str = "sdd", writes: float = 0.3) -> dict[str, Disk]:
+    """Four disks of which one takes 23 ms, then 109, as more is asked."""
+    names = ("sdb", "sdc", "sdd", "sde")
+    return {
+        name: member(place, np.where(LATER, 109.0, 23.0), 99.5, writes) if name == slow else member(place, 0.9, 15.0)
+        for place, name in enumerate(names)
+    }
+
+
+def over(members: dict[str, Disk]) -> Disk:
+    total = sum(each.reads + each.writes for each in members.values())
+    return disk(np.asarray(total), sum(each.load for each in members.values()) / total * 1e3)
+
+
+def test_what_lies_over_a_slow_disk_waits_for_it(tmp_path: Path) -> None:
+    members = stripe()
+    found = diagnosed(iostat(tmp_path / "log", {"dm-0": over(members), **members}))
+    assert found.verdict.rule == "D27"
+    assert "sdd is the slow one of 4 disks that share a load evenly, and dm-0 waits for it" in found.verdict.sentence
+    assert not {"D20", "D26", "L2"} & {each.rule for each in found.findings}
+    assert "Linux: smartctl -x /dev/sdd" in found.findings[0].remedies[0].commands
+
+
+def test_it_is_found_without_what_lies_over_it(tmp_path: Path) -> None:
+    found = diagnosed(iostat(tmp_path / "log", stripe()))
+    assert (found.verdict.rule, found.verdict.confidence) == ("D27", 0.65)
+
+
+def test_disks_with_loads_of_their_own_are_no_stripe(tmp_path: Path) -> None:
+    """As many requests by chance, but one is written and the others are read."""
+    found = diagnosed(iostat(tmp_path / "log", stripe(writes=1.0)))
+    assert "D27" not in {each.rule for each in found.findings}
+
+
+def test_two_disks_of_one_rate_are_a_stripe_only_below_a_device(tmp_path: Path) -> None:
+    members = {name: each for name, each in stripe().items() if name in {"sdc", "sdd"}}
+    assert "D27" not in {each.rule for each in diagnosed(iostat(tmp_path / "log", members)).findings}
+    found = diagnosed(iostat(tmp_path / "log", {"md0": over(members), **members}))
+    assert found.verdict.rule == "D27"

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from fathom.diagnose.evidence.memory import LAZY, READS, STALLS, is_short
 from fathom.diagnose.evidence.tier import tier_of
 from fathom.diagnose.evidence.words import number, seen, time
 from fathom.diagnose.metrics import Layer
@@ -26,9 +27,9 @@ def examine(system: System) -> Iterator[Finding]:
             server.mean(m) for m in ("page_reads_per_s", "lazy_writes_per_s", "free_list_stalls_per_s")
         )
         life = server.values("page_life_s")
-        falls = np.isfinite(life).any() and np.nanmin(life) < 0.3 * np.nanmax(life)
+        short = np.isfinite(life).any() and is_short(life, float(np.nanmin(life)))
         grants = server.mean("memory_grants_pending")
-        if reads > 90 and (lazy > 20 or stalls > 2) and (falls or not np.isfinite(life).any()):
+        if reads > READS and (lazy > LAZY or stalls > STALLS) and (short or not np.isfinite(life).any()):
             slowest = max(disks, key=lambda disk: disk.mean("latency_s"))
             yield Finding(
                 "D21",

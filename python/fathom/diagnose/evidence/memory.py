@@ -1,0 +1,97 @@
+"""Too little memory behind a disk's load: pages that the system or the database had thrown out are read again."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from itertools import chain
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from fathom.diagnose.evidence.join import onto
+from fathom.diagnose.evidence.load import FEWEST, busy, middle
+from fathom.diagnose.evidence.words import number, share, size
+from fathom.diagnose.metrics import Layer
+
+if TYPE_CHECKING:
+    from fathom.diagnose.evidence.device import Device, Flags, Floats
+    from fathom.diagnose.evidence.system import System
+
+_PAGE, _DATABASE_PAGE = 4096.0, 8192.0
+_LEAST_BYTES, _PART = 1e6, 0.3
+"""Pages read per second that matter, and their share of what the disk reads."""
+_LITTLE_BYTES, _LITTLE_PART = 300e6, 0.1
+"""Memory that is available, in bytes or as a part of the log's usual, below which reads of pages mean paging."""
+READS, LAZY, STALLS = 90.0, 20.0, 2.0
+"""Page reads, lazy writes and waits for a free page, per second, from which a buffer pool has too little memory."""
+SHORT_LIFE_S, FALLS = 300.0, 0.3
+"""Page life expectancy that is short by itself, or as a part of the log's highest."""
+
+
+@dataclass(frozen=True)
+class Pressure:
+    """What shows it: of an operating system that pages, or of a database's buffer pool."""
+
+    host: Device
+    pages: bool
+    sentence: str
+
+
+def pressure(system: System, disk: Device, latency_s: float) -> tuple[Flags, Pressure] | None:
+    """The moments at which a disk is slower than it should be, and the lack of memory that keeps it busy then."""
+    latency = disk.values("latency_s")
+    slow = busy(disk) & (latency > latency_s)
+    if slow.sum() < FEWEST or slow.sum() < 0.5 * (busy(disk) & np.isfinite(latency)).sum():
+        return None
+    found = next(chain(_paging(system, disk, slow), _starved(system, disk, slow)), None)
+    return None if found is None else (slow, found)
+
+
+def _paging(system: System, disk: Device, slow: Flags) -> Iterator[Pressure]:
+    read = middle(disk.values("read_bytes_per_s")[slow])
+    for host in system.of(Layer.HOST):
+        if host.device is not None or host.host != disk.host:
+            continue
+        swapped = middle(onto(disk, host, "swap_in_bytes_per_s")[slow])
+        faults = middle(onto(disk, host, "hard_faults_per_s")[slow])
+        # Linux counts faults of files, too: there only swapping is for lack of memory.
+        moved = swapped if host.has("swap_in_bytes_per_s") else faults * _PAGE
+        if not (moved >= _LEAST_BYTES and (moved >= _PART * read or np.isnan(read))):
+            continue
+        left = onto(disk, host, "memory_available_bytes")
+        little = middle(left[slow])
+        if not host.has("swap_in_bytes_per_s") and not (
+            little <= _LITTLE_BYTES or little <= _LITTLE_PART * middle(host.values("memory_available_bytes"), 90)
+        ):
+            continue
+        of_all = f", {share(min(1.0, moved / read))} of what the disk reads" if read > 0 else ""
+        free = f"; {number(little / 1e6)} MB are available" if little > 0 else ""
+        yield Pressure(host, True, f"{number(moved / 1e6)} MB/s of pages are read back{of_all}{free}.")
+
+
+def _starved(system: System, disk: Device, slow: Flags) -> Iterator[Pressure]:
+    read = middle(disk.values("read_bytes_per_s")[slow])
+    for server in system.databases:
+        if not server.has("page_reads_per_s"):
+            continue
+        reads, lazy, stalls, life = (
+            middle(onto(disk, server, metric)[slow])
+            for metric in ("page_reads_per_s", "lazy_writes_per_s", "free_list_stalls_per_s", "page_life_s")
+        )
+        if not (reads > READS and (lazy > LAZY or stalls > STALLS)) or reads * _DATABASE_PAGE < _PART * read:
+            continue
+        if np.isfinite(life) and not is_short(server.values("page_life_s"), life):
+            continue
+        parts = [f"{number(reads)} page reads/s"]
+        parts += [f"{number(lazy)} lazy writes/s"] if lazy > 0 else []
+        parts += [f"{number(stalls)} waits/s for a free page"] if stalls > 0 else []
+        parts += [f"a page stays {number(life)} s"] if np.isfinite(life) else []
+        mean = middle(disk.values("size_bytes")[slow])
+        of_all = f"; the disk reads {number(read / 1e6)} MB/s in requests of {size(mean)}" if read > 0 else ""
+        yield Pressure(server, False, f"{', '.join(parts)}{of_all}.")
+
+
+def is_short(life: Floats, then: float) -> bool:
+    """Whether a page's life is short at a time, by itself or beside the log's longest."""
+    return bool(then <= SHORT_LIFE_S or then < FALLS * float(np.nanmax(life)))

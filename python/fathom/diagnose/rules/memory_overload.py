@@ -1,0 +1,85 @@
+"""D28: too little memory overloads a disk: what was thrown out of memory is read again."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from fathom.diagnose.evidence.harm import of_storage
+from fathom.diagnose.evidence.load import middle
+from fathom.diagnose.evidence.memory import pressure
+from fathom.diagnose.evidence.tier import tier_of
+from fathom.diagnose.evidence.words import number, seen, time
+from fathom.diagnose.metrics import Layer
+from fathom.diagnose.rule import LATENCY, Kind, Need, Rule
+from fathom.finding import Finding, Remedy
+
+if TYPE_CHECKING:
+    from fathom.diagnose.evidence.system import System
+
+_MAX_MEMORY = "EXEC sp_configure 'max server memory (MB)', N; RECONFIGURE"
+_BUFFERS = Remedy(
+    "Look for missing indexes first, then give the database more memory.",
+    (_MAX_MEMORY, "PostgreSQL: ALTER SYSTEM SET shared_buffers = '...GB'"),
+    "Leave memory to the operating system.",
+    "Pages stay longer, page reads fall, and the disk's latency with them.",
+)
+_PAGING = Remedy(
+    "Find what takes the memory and limit it, or give the machine more. A database's own limit has to leave room for "
+    "the operating system and for other programs.",
+    (
+        _MAX_MEMORY,
+        "Windows: Get-Process | Sort-Object WS -Descending | Select-Object -First 10",
+        "Linux: ps -eo pid,rss,comm --sort=-rss | head",
+    ),
+    "A smaller buffer pool reads more.",
+    "No more pages are read back, and the disk's latency falls.",
+)
+
+
+def examine(system: System) -> Iterator[Finding]:
+    """Disks that are slow while memory lacks; where they keep their latency, D21 tells."""
+    for disk in system.disks:
+        found = pressure(system, disk, tier_of(system, disk).target_s)
+        if found is None:
+            continue
+        slow, lack = found
+        harm, latency = of_storage(system), middle(disk.values("latency_s")[slow])
+        who = "The machine has too little memory and pages" if lack.pages else (
+            "The database has too little memory and reads the same pages again"
+        )  # fmt: skip
+        yield Finding(
+            "D28",
+            disk.name,
+            f"{who}: that overloads {disk.name}, and its latency of {time(latency)} is the consequence.",
+            harm.severity,
+            0.8,
+            (
+                seen(disk, lack.sentence, slow),
+                seen(
+                    disk,
+                    f"{number(middle(disk.values('iops')[slow]))} IOPS at {time(latency)} with "
+                    f"{number(middle(disk.load[slow]))} outstanding.",
+                    slow,
+                ),
+            ),
+            harm.sentence,
+            "reads are of pages never read before (a larger working set, scans, files that are mapped)",
+            (_PAGING,) if lack.pages else (_BUFFERS,),
+        )
+
+
+RULE = Rule(
+    "D28",
+    "too little memory overloads a disk",
+    Kind.CAUSE,
+    (
+        LATENCY,
+        Need(
+            (Layer.HOST, Layer.DATABASE),
+            ("hard_faults_per_s", "page_reads_per_s", "swap_in_bytes_per_s"),
+            "perfmon Memory\\* and SQLServer:Buffer Manager\\*, or fathom record on Linux",
+        ),
+    ),
+    examine,
+)

@@ -79,7 +79,9 @@ def test_the_rate_of_a_link_is_told_with_advice_for_links(
     iops, _ = at(level / 8192, 0.0001)
     load = np.where(BUSY, 33.6, iops * 0.0001)
     found = diagnosed(iostat(tmp_path / "log", iops=iops, queue=load, device="sdc", kernel=kernel))
-    assert ("1 Gb/s Ethernet" in found.verdict.sentence) is there
+    assert (
+        "at the rate of its link" in found.verdict.sentence and "1 Gb/s Ethernet" in found.verdict.sentence
+    ) is there
     assert "D1" not in {each.rule for each in found.findings}
     if there:
         remedy = found.findings[0].remedies[0]
@@ -143,6 +145,9 @@ def test_volumes_that_wait_alike_at_a_level_sum_share_a_limit(
     if there:
         assert found.verdict.rule == "D6"
         assert "share" in found.verdict.sentence
+        # With requests of one size either may be what is limited.
+        assert "IOPS" in found.verdict.sentence
+        assert "MB/s" in found.verdict.sentence
         assert found.verdict.confidence < 0.6
         assert ("larger instance" in advice(found)) is (kind == "volumes")
 

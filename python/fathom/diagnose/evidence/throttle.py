@@ -143,7 +143,7 @@ def throttled(system: System, disk: Device, kind: str = "volume") -> Throttle | 
         return None
     rate = _rate(best)
     other = next((each for each, _ in found if each is not best), None)
-    if other is not None and risen and sure < 0.8:
+    if other is not None and risen and not limit.listed:
         # Requests of one size: the log does not tell which of the two is limited.
         rate += f" ({_rate(other)})"
     # Most moments at a limit may be just there; those beyond it show what it costs.
@@ -264,7 +264,7 @@ def _link(system: System, disk: Device, found: Plateau) -> _Limit | None:
     alike = abs(middle(sizes[found.chosen]) / middle(sizes[quieter(disk, found)]) - 1) <= _ALIKE
     # Where larger requests come in with the slow time, these may be all that it is.
     off = abs(found.level / cap.bytes_per_s - 1)
-    return _Limit(f"the rate of a link ({cap.name})", 0.6 if alike else DOUBTFUL, off, link=True)
+    return _Limit(f"the rate of {cap.name}", 0.6 if alike else DOUBTFUL, off, link=True)
 
 
 def other_limit(system: System, disk: Device, found: Plateau) -> float | None:
@@ -345,8 +345,10 @@ def shared(system: System) -> tuple[Throttle, list[Device]] | None:
         )
         cap = system.limits.cap(found.metric, found.level, "instance")
         limit = f", the limit of {cap.name}" if cap else ""
+        # Requests of one size: the log does not tell which of the two is limited.
+        other = "".join(f" ({_rate(each)})" for each in plateaus if each is not found and cap is None)
         evidence = (seen(whole, words, found.chosen),)
-        return Throttle(f"together they are at {_rate(found)}{limit}", 0.55, evidence), loaded
+        return Throttle(f"together they are at {_rate(found)}{other}{limit}", 0.55, evidence), loaded
     return None
 
 

@@ -43,7 +43,8 @@ def examine(system: System) -> Iterator[Finding]:
         yield Finding(
             "D5",
             disk.name,
-            f"{disk.name} {'is' if found.confidence >= SURE else 'may be'} throttled: {found.what}.",
+            f"{disk.name} {'is' if found.confidence >= SURE else 'may be'} "
+            f"{'at the rate of its link' if found.link else 'throttled'}: {found.what}.",
             harm.severity,
             found.confidence,
             found.evidence,

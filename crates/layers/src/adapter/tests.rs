@@ -57,7 +57,8 @@ fn its_depth_is_a_fact() {
 fn a_device_that_works_on_less_at_once_does_not_change_the_fact() {
     let runtime = Runtime::virtual_time(1);
     let env = Env::new(runtime.context(), Pool::hollow());
-    let disk = slow(&env.context, "disk", Geometry { queue_depth: 118, ..Geometry::plain(64 << 20) }, MILLISECOND);
+    let disk =
+        slow(&env.context, "disk", Geometry { queue_depth: 118, ..Geometry::plain(64 << 20) }, MILLISECOND);
     let disk = config(254, None).build(&env, "hba", vec![disk]).expect("it builds");
     assert_eq!(disk.geometry().queue_depth, 118);
     assert_eq!(disk.facts(), [("outstanding_limit", "254".to_owned())]);

@@ -80,13 +80,13 @@ impl Choice for ThinkTime {
 /// Reads the table; None if anything is missing or wrong, which the diagnostics then say.
 pub fn read(section: &mut Section<'_>) -> Option<Config> {
     let preset = section.optional::<&'static Preset>("preset");
-    let volumes = section.required_list::<VolumeName>("volumes");
+    let volumes = read_volumes(section);
     let base = maintenance::derived(section, preset, volumes.as_ref().map_or(1, Vec::len));
     let profile = read_profile(section, &base);
     let phases = read_phases(section, &profile);
     let limit = read_limit(section, !phases.is_empty());
     let config = Config {
-        volumes: volumes.unwrap_or_default().into_iter().map(|name| name.0).collect(),
+        volumes: volumes.unwrap_or_default(),
         profile,
         ramp: nanos(section.or("ramp", Span::ZERO)),
         limit,
@@ -96,6 +96,17 @@ pub fn read(section: &mut Section<'_>) -> Option<Config> {
         verify: section.or("verify", false),
     };
     section.is_clean().then_some(config)
+}
+
+/// The volumes that it drives, each once: one that is named twice would get twice the load of its neighbours.
+fn read_volumes(section: &mut Section<'_>) -> Option<Vec<String>> {
+    let names: Vec<String> =
+        section.required_list::<VolumeName>("volumes")?.into_iter().map(|name| name.0).collect();
+    if let Some((_, twice)) = names.iter().enumerate().find(|(at, name)| names[..*at].contains(name)) {
+        let help = "name each volume once; for more load on it raise `workers` or `outstanding`";
+        section.error_at("volumes", format!("`{twice}` is named twice"), help);
+    }
+    Some(names)
 }
 
 fn nanos(span: Span) -> Nanos {

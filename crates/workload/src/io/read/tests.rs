@@ -160,6 +160,8 @@ fn what_is_wrong_is_said_with_its_line_and_what_to_do() {
         assert!(words.iter().all(|word| said[0].contains(word)), "{text}: {said:?}");
     }
     assert!(read_text("").expect_err("no volumes")[0].contains("volumes"));
+    let twice = read_text("volumes = [\"data\", \"log\", \"data\"]").expect_err("one of them twice");
+    assert!(twice[0].contains("`data` is named twice") && twice[0].contains("raise `workers`"), "{twice:?}");
 }
 
 #[test]

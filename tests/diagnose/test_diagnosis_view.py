@@ -23,7 +23,8 @@ COUNTERS = ("Disk Reads/sec", "Disk Read Bytes/sec", "Avg. Disk sec/Read", "Curr
 def log(path: Path, count: int, sessions: float | None = None) -> Path:
     """A queue that is full half of the time; `sessions` wait for reads."""
     queue = np.where(np.arange(count) % 2 == 0, 64.0, 20.0 + np.arange(count) % 9)
-    latency = queue / 3200
+    # Fewer outstanding complete less: the depth, not the device, is what holds the rate.
+    latency = np.where(queue == 64, queue / 3200, 0.01)
     columns = [queue / latency, queue / latency * 8192, latency, queue]
     paths = [rf"{DISK}\{counter}" for counter in COUNTERS]
     if sessions is not None:

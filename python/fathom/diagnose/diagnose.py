@@ -15,7 +15,7 @@ from fathom.diagnose.evidence.episodes import Episode, episodes
 from fathom.diagnose.evidence.load import FEWEST, worked
 from fathom.diagnose.evidence.surroundings import fits, fitting
 from fathom.diagnose.evidence.system import System, system_of
-from fathom.diagnose.resolve import resolved
+from fathom.diagnose.resolve import resolved, unexplained
 from fathom.diagnose.rule import Kind, Rule, rules
 from fathom.finding import Finding, Severity
 
@@ -117,7 +117,8 @@ def diagnose_system(system: System) -> Diagnosis:
     with np.errstate(divide="ignore", invalid="ignore"):
         found = {rule: tuple(_usable(each, system) for each in rule.examine(system)) for rule in asked}
     checks = tuple(finding for rule in asked if rule.kind is Kind.CHECK for finding in found[rule])
-    causes = sorted(resolved(_of(Kind.CAUSE, found)), key=weight, reverse=True)
+    causes = resolved(_of(Kind.CAUSE, found))
+    causes = sorted(unexplained(causes, _of(Kind.LOAD, found)), key=weight, reverse=True)
     elsewhere, loads = (sorted(_of(kind, found), key=weight, reverse=True) for kind in (Kind.ELSEWHERE, Kind.LOAD))
     context = sorted(_of(Kind.CONTEXT, found), key=weight, reverse=True)
     missing = _missing(system)

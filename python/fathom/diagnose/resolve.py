@@ -51,6 +51,9 @@ _SURE = 0.5
 _EVERYWHERE = frozenset({"D2", "D3", "D6", "D8", "D4"})
 """Findings that decide against others of whatever subject: their layer is below all of the guest's disks."""
 
+_JOBS = frozenset({"D16", "D17", "D18", "D29"})
+"""Loads of a known job: a backup, a check, checkpoints, a file that grows."""
+
 _NAMED = frozenset({"D27"})
 """Findings that decide against others on every device that their evidence is of: one waits for the other."""
 
@@ -68,6 +71,12 @@ def resolved(findings: Sequence[Finding]) -> list[Finding]:
     # Slow for an unknown reason is said only where no reason is known.
     kept = [f for f in findings if id(f) not in lost and not (f.rule == "L2" and present - {"L2"})]
     return [_with_reasons(finding, findings, lost) for finding in kept]
+
+
+def unexplained(causes: Sequence[Finding], loads: Sequence[Finding]) -> list[Finding]:
+    """The causes without a device's highest rate where a job is known that asks for it: the job is what can change."""
+    known = any(load.rule in _JOBS and load.confidence >= _SURE for load in loads)
+    return [each for each in causes if not (known and each.rule == "D26")]
 
 
 def _pairs(findings: Sequence[Finding]) -> Iterator[tuple[Finding, str, str]]:

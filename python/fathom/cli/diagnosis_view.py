@@ -46,13 +46,16 @@ def print_diagnosis(diagnosis: Diagnosis, out: Console) -> None:
     verdict = diagnosis.verdict
     label = "CANNOT TELL" if verdict.rule is None else verdict.severity.value.upper()
     view.line(f"{label}: {verdict.sentence}", _STYLES[verdict.severity])
-    if verdict.rule is not None:
-        harm = next((f.harm for f in diagnosis.findings if f.rule == verdict.rule and f.harm), None)
-        sure = f"{verdict.rule}, confidence {round(100 * verdict.confidence)} %"
-        view.line(f"{sure}. Harm: {harm}." if harm else f"{sure}.", "dim")
+    # Where the logs cannot tell, the likeliest finding knows who waits all the same.
+    behind = (f for f in diagnosis.findings if verdict.rule in {None, f.rule})
+    harm = next((f.harm for f in behind if f.harm), None)
+    parts = [] if verdict.rule is None else [f"{verdict.rule}, confidence {round(100 * verdict.confidence)} %."]
+    parts += [f"Harm: {harm}."] if harm else []
+    if parts:
+        view.line(" ".join(parts), "dim")
     _actions(diagnosis, view)
     for finding in diagnosis.findings:
-        _finding(finding, view)
+        _finding(finding, view, harm)
     _logs(diagnosis, view)
     if diagnosis.ruled_out:
         view.heading("Looked for and not found")
@@ -100,13 +103,16 @@ def _logs(diagnosis: Diagnosis, view: _View) -> None:
         view.item(each)
 
 
-def _finding(finding: Finding, view: _View) -> None:
+def _finding(finding: Finding, view: _View, told: str | None) -> None:
+    """One finding; harm that was told with the verdict is not told again."""
     # A drive letter brings a colon of its own.
     subject = finding.subject.removesuffix(":")
     view.heading(f"{finding.rule} {subject}: {finding.severity.value}, {round(100 * finding.confidence)} % sure")
     view.line(finding.what)
     for evidence in finding.evidence:
         view.item(f"{evidence.sentence}{_when(evidence)}")
+    if finding.harm and finding.harm != told:
+        view.item(f"Harm: {finding.harm}.", "  ")
     if finding.refuted_by:
         view.item(f"Wrong if: {finding.refuted_by}.", "  ")
 

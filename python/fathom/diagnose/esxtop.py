@@ -51,6 +51,9 @@ _COUNTERS: dict[str, tuple[str, float]] = {
     "conflicts/sec": ("reservation_conflicts_per_s", 1),
 }
 
+_GROUP_CPU = {"% ready": "cpu_ready_percent", "% run": "cpu_run_percent"}
+"""Of the groups of worlds, each of which is a virtual machine or the hypervisor's own."""
+
 
 def writes(objects: Sequence[str]) -> bool:
     """Whether objects of a PDH header are esxtop's."""
@@ -69,6 +72,10 @@ def mapped(path: Path) -> Mapped | None:
         if not total or counter not in {"% util time", "% processor time"}:
             return None
         return Mapped(Series(path.host, None, Layer.HOST, "cpu_percent")) if counter == "% util time" else None
+    if group == "group cpu":
+        number, _, name = (path.instance or "").partition(":")
+        metric = _GROUP_CPU.get(counter)
+        return Mapped(Series(path.host, name, Layer.HOST, metric)) if metric and number.isdigit() and name else None
     layer = _OBJECTS.get(group)
     if layer is None or counter not in _COUNTERS or not path.instance:
         return None

@@ -33,7 +33,8 @@ LAYERS: dict[Layer, str] = {
     Layer.DATABASE: "a database server; the device is the instance, database or part of it, null for the server",
     Layer.DATABASE_WAIT: "what sessions wait for; the device is the wait's name in the server's words",
     Layer.DATABASE_FILE: "one file as the database sees its I/O; the device is the file",
-    Layer.HOST: "processor, memory and pressure of an operating system; the device is null, or a network interface",
+    Layer.HOST: "processor, memory and pressure of an operating system; the device is null, a network interface, or a "
+    "virtual machine of a hypervisor",
     Layer.GUEST_VOLUME: "a volume or file system inside the operating system (LogicalDisk, device-mapper)",
     Layer.GUEST_DISK: "a disk as the operating system sees it (PhysicalDisk, sda, nvme0n1)",
     Layer.VIRTUAL_DISK: "a virtual machine's disk as its hypervisor sees it",
@@ -191,6 +192,10 @@ _HOST = (
     _share("cpu_system_percent", "processor time in the kernel, of all processors"),
     _share("cpu_iowait_percent", "idle processor time with disk I/O outstanding; no measure of storage"),
     _share("cpu_steal_percent", "processor time that the hypervisor gave to others"),
+    _share(
+        "cpu_ready_percent", "processor time that a virtual machine wanted and others had, added over its processors"
+    ),
+    _share("cpu_run_percent", "processor time that a virtual machine got, added over its processors"),
     _gauge("cpu_credits", "1", "CPU burst credits left"),
     _gauge("run_queue", "1", "threads that want a processor, running ones included where the source counts them"),
     _gauge("blocked", "1", "threads in uninterruptible wait, mostly for disk I/O"),
@@ -220,6 +225,7 @@ _DATABASE = (
     _rate("log_flush_wait_s_per_s", "s/s", "time sessions waited for flushes of the log, per second"),
     _rate("log_page_images_per_s", "1/s", "full page images written to the log"),
     _rate("log_buffers_full_per_s", "1/s", "log writes forced by full log buffers"),
+    _rate("file_grown_bytes_per_s", "B/s", "bytes by which a database's file became larger"),
     _events("log_growths", "growths of log files"),
     _events("log_shrinks", "shrinks of log files"),
     _gauge("log_used_percent", "%", "share of the log's space in use"),

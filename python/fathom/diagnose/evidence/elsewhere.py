@@ -1,19 +1,30 @@
-"""Waits that are not in the storage: busy processors, and locks."""
+"""Waits that are not in the storage: busy processors, processors that others got, memory grants, and locks."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+import numpy as np
+
 from fathom.diagnose.evidence.harm import sessions
 from fathom.diagnose.evidence.words import number, seen, share
+from fathom.diagnose.metrics import Layer
 from fathom.finding import Evidence, Remedy
 
 if TYPE_CHECKING:
+    from fathom.diagnose.evidence.device import Device
     from fathom.diagnose.evidence.system import System
 
 FULL_PERCENT = 85.0
 """Of all processors on average, from which on most work waits for one: what is told as "90 %" scatters about it."""
+
+STOLEN_PERCENT = 10.0
+"""Processor time that a hypervisor gives to others from which on programs wait noticeably."""
+_OFTEN = 0.1
+"""Share of the moments in which that must be so."""
+_WAITED = 0.15
+"""Part of the processor time that a virtual machine wants and does not get."""
 
 _BUSIEST = (
     "SELECT TOP 10 total_worker_time, execution_count, sql_handle FROM sys.dm_exec_query_stats "
@@ -30,6 +41,22 @@ _BLOCKED_POSTGRESQL = (
     "PostgreSQL: SELECT pid, pg_blocking_pids(pid), query FROM pg_stat_activity "
     "WHERE cardinality(pg_blocking_pids(pid)) > 0"
 )
+_GRANTS = (
+    "SELECT TOP 10 session_id, requested_memory_kb, granted_memory_kb, wait_time_ms FROM "
+    "sys.dm_exec_query_memory_grants ORDER BY requested_memory_kb DESC"
+)
+_LIMIT_GRANTS = (
+    "ALTER WORKLOAD GROUP [default] WITH (REQUEST_MAX_MEMORY_GRANT_PERCENT = 10); ALTER RESOURCE GOVERNOR RECONFIGURE"
+)
+_LEAST_SESSIONS = 0.5
+_GIVEN = "the host gives the processors to other machines"
+_LESS_SHARED = Remedy(
+    "Ask the host's administrator for fewer virtual processors per core, or for a reservation. On a burstable instance "
+    "see whether its CPU credits are spent. Tuning statements of this machine does not give the time back.",
+    (),
+    "A reservation takes time from other machines.",
+    "Steal (%st) or ready time (%RDY) falls below 5 % of a processor.",
+)
 
 
 @dataclass(frozen=True)
@@ -42,25 +69,85 @@ class Elsewhere:
 
 
 def processors(system: System) -> Elsewhere | None:
-    """Processors that are busy most of the time."""
+    """Processors that are busy most of the time, by their own programs or because others have them."""
     for host in system.hosts:
         used = host.mean("cpu_percent")
         if not used >= 0:
             used = host.mean("cpu_user_percent") + host.mean("cpu_system_percent")
-        if used >= FULL_PERCENT:
-            return Elsewhere(
-                "the processors are",
-                seen(host, f"Processors were {number(used)} % busy on average."),
-                Remedy("Look for the statements that use most processor time, or give the server more processors.",
-                       (_BUSIEST, _BUSIEST_POSTGRESQL), None, "Processor time falls below 70 %."),
-            )  # fmt: skip
+        if used < FULL_PERCENT:
+            continue
+        # What others got counts as busy, and no statement of this machine's is to blame for it.
+        lost = stolen(system)
+        if lost is not None and not used - host.mean("cpu_steal_percent") >= FULL_PERCENT:
+            return lost
+        return Elsewhere(
+            "the processors are",
+            seen(host, f"Processors were {number(used)} % busy on average."),
+            Remedy("Look for the statements that use most processor time, or give the server more processors.",
+                   (_BUSIEST, _BUSIEST_POSTGRESQL), None, "Processor time falls below 70 %."),
+        )  # fmt: skip
     return None
+
+
+def stolen(system: System) -> Elsewhere | None:
+    """Processor time that the hypervisor gave to others, as the machine itself or the hypervisor counts it."""
+    for host in system.hosts:
+        values = host.values("cpu_steal_percent")
+        hit, known = values >= STOLEN_PERCENT, np.isfinite(values)
+        if known.any() and hit.sum() >= max(3.0, _OFTEN * known.sum()):
+            words = (
+                f"Steal is {number(float(np.median(values[hit])))} % in {share(hit.sum() / known.sum())} of the time"
+            )
+            return Elsewhere(
+                _GIVEN, seen(host, f"{words}: the machine wanted to run and others ran.", hit), _LESS_SHARED
+            )
+    for machine in _machines(system):
+        ready, run = machine.values("cpu_ready_percent"), machine.values("cpu_run_percent")
+        part = ready / np.where(ready + run > 0, ready + run, np.nan)
+        hit, known = (part >= _WAITED) & (ready >= STOLEN_PERCENT), np.isfinite(part)
+        if known.any() and hit.sum() >= max(3.0, _OFTEN * known.sum()):
+            words = (
+                f"{machine.name} waited for {share(float(np.median(part[hit])))} of the processor time that it wanted, "
+                f"in {share(hit.sum() / known.sum())} of the time: %RDY {number(float(np.median(ready[hit])))}, %RUN "
+                f"{number(float(np.median(run[hit])))}, added over its processors."
+            )
+            return Elsewhere(
+                f"the host gives the processors of {machine.name} to other machines",
+                seen(machine, words, hit),
+                _LESS_SHARED,
+            )
+    return None
+
+
+def _machines(system: System) -> list[Device]:
+    """Virtual machines whose disks are in the log; a hypervisor's own groups are always ready for something."""
+    owners = {(each.device or "").partition(":")[0] for each in system.of(Layer.VIRTUAL_DISK)}
+    return [each for each in system.of(Layer.HOST) if each.has("cpu_ready_percent", "cpu_run_percent")
+            and (each.device in owners or not owners)]  # fmt: skip
+
+
+def grants(system: System) -> Elsewhere | None:
+    """Sessions that wait for memory to sort or to join in, more than for anything else."""
+    waiting, everything = sessions(system, "memory"), sessions(system)
+    if waiting < _LEAST_SESSIONS or waiting < 0.5 * everything:
+        return None
+    return Elsewhere(
+        "sessions wait for memory to run their statements in",
+        Evidence(
+            f"{number(waiting)} sessions wait for a memory grant (RESOURCE_SEMAPHORE) on average: "
+            f"{share(waiting / everything)} of all waiting."
+        ),
+        Remedy("Find the statements with the largest grants: sorts and hashes of too many rows, wrong estimates. Fix "
+               "indexes and statistics, or limit a grant.",
+               (_GRANTS, _LIMIT_GRANTS),
+               "A statement with too small a grant spills to tempdb.", "RESOURCE_SEMAPHORE falls."),
+    )  # fmt: skip
 
 
 def locks(system: System) -> Elsewhere | None:
     """Sessions that wait for each other more than for anything else."""
     waiting, everything = sessions(system, "lock"), sessions(system)
-    if waiting < 0.5 or waiting < 0.5 * everything:
+    if waiting < _LEAST_SESSIONS or waiting < 0.5 * everything:
         return None
     return Elsewhere(
         "sessions wait for each other's locks",

@@ -61,6 +61,12 @@ def sessions(system: System, *classes: str) -> float:
     return sum(_sessions(wait, looks) for wait in waits if any(c.match(_word(wait)) for c in wanted))
 
 
+def _most(system: System, *classes: str) -> str:
+    """The wait of these classes with most sessions in it."""
+    found = [wait for wait in system.of(Layer.DATABASE_WAIT) if any(CLASSES[c].match(_word(wait)) for c in classes)]
+    return _word(max(found, key=lambda wait: _sessions(wait, 1)))
+
+
 def _word(wait: Device) -> str:
     """The wait's name without the instance's."""
     return (wait.device or "").rpartition("/")[2]
@@ -86,6 +92,7 @@ def of_waits(system: System, *classes: str) -> Harm:
         return NONE
     serious = mine >= SERIOUS_SESSIONS and part >= SERIOUS_SHARE
     words = f"{number(mine)} sessions wait for {' and '.join(classes)} I/O on average: {share(part)} of all waiting"
+    words += f", most of them in {_most(system, *classes)}"
     return Harm(Severity.CRITICAL if serious else Severity.WARNING, words)
 
 

@@ -26,6 +26,7 @@ _FILE = Counted(
         "write_iops": ("num_of_writes", 1),
         "read_bytes_per_s": ("num_of_bytes_read", 1),
         "write_bytes_per_s": ("num_of_bytes_written", 1),
+        "file_grown_bytes_per_s": ("size_on_disk_bytes", 1),
     },
     means={
         "read_latency_s": ("io_stall_read_ms", "num_of_reads", 1e-3),

@@ -97,8 +97,10 @@ def _banner(diagnosis: Diagnosis, device: Device | None) -> Banner:
     if device is not None:
         facts.append(("Shown", device.name))
     rests = []
-    if behind is not None and behind.harm:
-        rests.append(f"Harm: {behind.harm}.")
+    # Where the logs cannot tell, the likeliest finding knows who waits all the same.
+    harmed = behind or next((finding for finding in diagnosis.findings if finding.harm), None)
+    if harmed is not None and harmed.harm:
+        rests.append(f"Harm: {harmed.harm}.")
     if behind is not None and behind.refuted_by:
         rests.append(f"Wrong if {behind.refuted_by}.")
     rests += [f"Mind the log: {check.what}" for check in diagnosis.checks[:2]]

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from fathom.diagnose.evidence.elsewhere import locks, processors
+from fathom.diagnose.evidence.elsewhere import grants, locks, processors, stolen
 from fathom.diagnose.evidence.harm import LEAST_SESSIONS, has_waits, of_storage, sessions
 from fathom.diagnose.evidence.load import FEWEST, IDLE_LOAD, worked
 from fathom.diagnose.evidence.tier import tier_of
@@ -37,7 +37,8 @@ def examine(system: System) -> Iterator[Finding]:
     evidence = [said for _, said in judged if said is not None] or [
         seen(disk, f"{disk.name} completed no request.") for disk, found in each if found is not None
     ]
-    where = [found for found in (full, locks(system)) if found is not None]
+    lost = None if full is not None else stolen(system)
+    where = [found for found in (full, locks(system), grants(system), lost) if found is not None]
     # Where the disks are slow, only waits that are elsewhere can clear them, or processors with no time left to wait.
     cleared = (fast and bool(judged)) or full is not None or (bool(where) and has_waits(system) and bool(judged))
     if of_storage(system).sentence or not cleared:

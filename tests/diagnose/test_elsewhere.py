@@ -1,0 +1,130 @@
+"""Waits that are not in the storage, and what a database's own figures explain: grants, stolen time, growing files."""
+
+from __future__ import annotations
+
+from datetime import datetime, timedelta
+from pathlib import Path
+
+import numpy as np
+import pytest
+from make_pdh import pdh, stamps
+from test_surroundings import diagnosed
+from typer.testing import CliRunner
+
+from fathom.cli import codes
+from fathom.cli.app import build
+from fathom.diagnose import log as reader
+from fathom.diagnose.diagnose import Diagnosis, Outcome, diagnose
+
+COUNT = 60
+SLOW = (np.arange(COUNT) >= 20) & (np.arange(COUNT) < 40)
+_FILES = (
+    "sample_time,physical_name,num_of_reads,num_of_bytes_read,io_stall_read_ms,num_of_writes,num_of_bytes_written,"
+    "io_stall_write_ms,size_on_disk_bytes"
+)
+LOG = r"L:\Log\erp_log.ldf"
+
+
+def iostat(path: Path, used: np.ndarray, steal: np.ndarray) -> Diagnosis:
+    """A healthy disk beside processors."""
+    lines = ["Linux 6.1.0 (db1) \t2026-03-02 \t_x86_64_\t(8 CPU)\n"]
+    for place in range(COUNT):
+        lines += [
+            f"{datetime(2026, 3, 2, 22) + timedelta(seconds=5 * place):%Y-%m-%dT%H:%M:%S+0000}",
+            "avg-cpu:  %user   %nice %system %iowait  %steal   %idle",
+            f"{used[place]:.2f} 0.00 2.00 0.00 {steal[place]:.2f} {98 - used[place] - steal[place]:.2f}\n",
+            "Device r/s w/s rkB/s wkB/s r_await w_await aqu-sz %util",
+            "sda 400.00 100.00 3200.00 800.00 0.90 0.90 0.45 30.00\n",
+        ]
+    path.write_text("\n".join(lines))
+    return diagnosed(path)
+
+
+@pytest.mark.parametrize(
+    ("used", "steal", "reason"),
+    [
+        (46.0, np.full(COUNT, 46.0), "the host gives the processors to other machines"),
+        (40.0, np.where(SLOW, 45.0, 0.5), "the host gives the processors to other machines"),
+        (92.0, np.full(COUNT, 2.0), "the processors are"),
+        (40.0, np.full(COUNT, 3.0), ""),
+    ],
+)
+def test_stolen_time_is_the_hosts_and_not_a_statements(
+    tmp_path: Path, used: float, steal: np.ndarray, reason: str
+) -> None:
+    found = iostat(tmp_path / "log", np.full(COUNT, used), steal)
+    assert found.verdict.outcome is Outcome.HEALTHY
+    assert found.verdict.sentence.partition(": ")[2].rstrip(".") == reason
+    actions = " ".join(each.action for each in found.findings[0].remedies)
+    assert ("statements that use most" in actions) is (reason == "the processors are")
+    assert ("host's administrator" in actions) is reason.startswith("the host")
+
+
+def test_a_virtual_machine_that_is_ready_and_does_not_run_is_named(tmp_path: Path) -> None:
+    """The hypervisor's idle group is always ready; it is no machine."""
+    counters = (r"Virtual Disk(sql01:scsi0:1)\Reads/sec", r"Virtual Disk(sql01:scsi0:1)\Average MilliSec/Read",
+                r"Group Cpu(71:sql01)\% Run", r"Group Cpu(71:sql01)\% Ready",
+                r"Group Cpu(1:idle)\% Run", r"Group Cpu(1:idle)\% Ready")  # fmt: skip
+    rows = [("700", "0.9", "350", "320" if slow else "12", "900", "1500") for slow in SLOW]
+    path = tmp_path / "log"
+    path.write_text(
+        pdh(rows, [rf"\\esx1\{each}" for each in counters], zone="(PDH-CSV 4.0) (UTC)(0)", times=stamps(COUNT))
+    )
+    found = diagnosed(path)
+    assert (found.verdict.outcome, found.verdict.rule) == (Outcome.HEALTHY, "D25")
+    assert "the host gives the processors of sql01 to other machines" in found.verdict.sentence
+    assert "sql01 waited for 48 % of the processor time" in found.findings[0].evidence[0].sentence
+
+
+def sql_server(
+    path: Path, latency_ms: np.ndarray, waits: dict[str, np.ndarray], grown: np.ndarray | float = 0.0
+) -> Diagnosis:
+    """Snapshots of the log's file, written 300 times a second, and of waits in sessions on average."""
+    files = [_FILES]
+    stalls = np.cumsum(300 * 10 * latency_ms)
+    sizes = 5e10 + np.cumsum(np.broadcast_to(grown, latency_ms.shape) * 10)
+    looks = [f"{datetime(2026, 3, 2, 8) + timedelta(seconds=10 * place):%Y-%m-%d %H:%M:%S}" for place in range(COUNT)]
+    for place, look in enumerate(looks):
+        count = 3000 * (place + 1)
+        files.append(f"{look},{LOG},0,0,0,{count},{count * 6144},{stalls[place]:.0f},{sizes[place]:.0f}")
+    path.with_suffix(".files").write_text("\n".join(files))
+    lines = ["sample_time,wait_type,waiting_tasks_count,wait_time_ms,signal_wait_time_ms"]
+    for name, mean in waits.items():
+        total = np.cumsum(mean * 10_000)
+        lines += [f"{look},{name},{place + 1},{total[place]:.0f},0" for place, look in enumerate(looks)]
+    path.with_suffix(".waits").write_text("\n".join(lines))
+    with reader.read([path.with_suffix(".files"), path.with_suffix(".waits")]) as log:
+        return diagnose(log)
+
+
+def test_sessions_that_wait_for_memory_grants_are_named(tmp_path: Path) -> None:
+    waits = {"RESOURCE_SEMAPHORE": np.where(SLOW, 40.0, 0.0), "WRITELOG": np.full(COUNT, 0.3)}
+    found = sql_server(tmp_path / "log", np.full(COUNT, 1.0), waits)
+    assert found.verdict.outcome is Outcome.HEALTHY
+    assert "sessions wait for memory to run their statements in" in found.verdict.sentence
+    assert any("dm_exec_query_memory_grants" in each for each in found.findings[0].remedies[0].commands)
+
+
+def test_harm_is_told_where_the_logs_cannot_tell_its_cause(tmp_path: Path) -> None:
+    sql_server(tmp_path / "log", np.full(COUNT, 22.0), {"WRITELOG": np.full(COUNT, 9.0)})
+    done = CliRunner().invoke(build(), ["diagnose", str(tmp_path / "log.files"), str(tmp_path / "log.waits")])
+    assert done.exit_code == codes.CANNOT_TELL
+    text = " ".join(done.stdout.split())
+    assert "Harm: 9.00 sessions wait for data and log I/O on average: 100 % of all waiting, most of them in" in text
+    assert text.count("Harm:") == 1
+
+
+@pytest.mark.parametrize(("grown", "rule"), [(3.4e8, "D29"), (0.0, None)])
+def test_a_file_that_grows_is_the_load(tmp_path: Path, grown: float, rule: str | None) -> None:
+    waits = {"WRITELOG": np.where(SLOW, 60.0, 0.5), "PREEMPTIVE_OS_WRITEFILEGATHER": np.where(SLOW, 0.9, 0.0)}
+    found = sql_server(tmp_path / "log", np.where(SLOW, 48.0, 1.0), waits, np.where(SLOW, grown, 0.0))
+    assert found.verdict.rule == rule
+    if rule:
+        assert found.verdict.outcome is Outcome.LOAD
+        assert f"{LOG} grows while it is used" in found.verdict.sentence
+        assert "It grows by 340 MB/s in 20 intervals" in found.findings[0].evidence[0].sentence
+
+
+def test_a_file_that_grows_without_slowing_anything_is_nothing_to_tell(tmp_path: Path) -> None:
+    found = sql_server(tmp_path / "log", np.full(COUNT, 1.0), {"WRITELOG": np.full(COUNT, 0.3)}, 3.4e8)
+    assert "D29" not in {each.rule for each in found.findings}

@@ -1,4 +1,4 @@
-"""L2: a volume is slow and the logs do not show why."""
+"""L2: a volume is slow, and the logs show no more of it than the layer that the time is in."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from fathom.diagnose.evidence.below import located
 from fathom.diagnose.evidence.harm import of_storage
 from fathom.diagnose.evidence.load import FEWEST, busy, middle
 from fathom.diagnose.evidence.tier import tier_of
@@ -16,6 +17,12 @@ from fathom.finding import Finding, Remedy
 
 if TYPE_CHECKING:
     from fathom.diagnose.evidence.system import System
+_RECORD = Remedy(
+    "Record the layer below in the same time and give both logs to `fathom diagnose`.",
+    ("fathom record --print esxi", "fathom record --print aws", "fathom record --print azure"),
+    None,
+    "The findings name the layer.",
+)
 
 
 def examine(system: System) -> Iterator[Finding]:
@@ -26,13 +33,14 @@ def examine(system: System) -> Iterator[Finding]:
         latency = middle(disk.values("latency_s")[chosen])
         if chosen.sum() < FEWEST or not latency > tier.target_s:
             continue
-        harm = of_storage(system)
+        harm, found = of_storage(system), located(system, disk, chosen)
+        where = "the logs do not show where below it the time goes" if found is None else found.where
         yield Finding(
             "L2",
             disk.name,
-            f"{disk.name} is slow, {time(latency)}, and the logs do not show where below it the time goes.",
+            f"{disk.name} is slow, {time(latency)}, and {where}.",
             harm.severity,
-            0.45,
+            0.45 if found is None else 0.55,
             (
                 seen(
                     disk,
@@ -41,17 +49,11 @@ def examine(system: System) -> Iterator[Finding]:
                     f"{time(tier.target_s)}.",
                     chosen,
                 ),
+                *(() if found is None else found.evidence),
             ),
             harm.sentence,
             "the latency is what this kind of storage has under this load",
-            (
-                Remedy(
-                    "Record the layer below in the same time and give both logs to `fathom diagnose`.",
-                    ("fathom record --print esxi", "fathom record --print aws", "fathom record --print azure"),
-                    None,
-                    "The findings name the layer.",
-                ),
-            ),
+            (_RECORD,) if found is None else found.remedies,
         )
 
 

@@ -1,0 +1,101 @@
+"""Where in a hypervisor the time of a virtual disk goes: below the host, or between the virtual disk and its device."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from fathom.diagnose.evidence.join import onto
+from fathom.diagnose.evidence.load import middle
+from fathom.diagnose.evidence.words import number, seen, time
+from fathom.diagnose.metrics import Layer
+from fathom.finding import Remedy
+
+if TYPE_CHECKING:
+    from fathom.diagnose.evidence.device import Device, Flags
+    from fathom.diagnose.evidence.system import System
+    from fathom.finding import Evidence
+
+_MOST, _LITTLE = 0.5, 0.3
+"""Parts of a virtual disk's latency that a device explains, and that it does not."""
+_CARRIES = 0.8
+"""Part of the virtual disk's rate that a device must do to be the one that it is on."""
+_MORE = 2.0
+"""How many times what the virtual disks ask a device does before something else must use it."""
+_ARRAY = Remedy(
+    "Give the storage team the times and the device; ask what else used it.",
+    ("esxcli storage core device stats get", "esxcli storage core path list"),
+    None,
+    "DAVG in esxtop is the usual one.",
+)
+_SNAPSHOT = Remedy(
+    "See whether a snapshot of the machine is open or was consolidated then, and which other machines use the device.",
+    ("vim-cmd vmsvc/snapshot.get VMID", "esxcli storage vmfs extent list"),
+    "Consolidation reads and writes the whole snapshot: do it in a quiet time.",
+    "The device does as many requests as the virtual disks above it.",
+)
+_LIMIT = Remedy(
+    "Look for an IOPS limit of the virtual disk (its settings, or the storage policy), then at the queue of its "
+    "adapter in the guest.",
+    ("PowerCLI: Get-VM VM | Get-VMResourceConfiguration | Select -ExpandProperty DiskResourceConfiguration",),
+    "Without a limit the machine may crowd out others.",
+    "The virtual disk takes as long as its device.",
+)
+
+
+@dataclass(frozen=True)
+class Located:
+    """Where the time is: the end of a sentence, what shows it and what to do."""
+
+    where: str
+    evidence: tuple[Evidence, ...]
+    remedies: tuple[Remedy, ...]
+
+
+def located(system: System, disk: Device, slow: Flags) -> Located | None:
+    """The layer below a virtual disk in which its time is; None where the logs do not tell, or a queue does."""
+    lun = _device_of(system, disk, slow) if disk.layer is Layer.VIRTUAL_DISK else None
+    if lun is None:
+        return None
+    whole = middle(disk.values("latency_s")[slow])
+    device, kernel = (middle(onto(disk, lun, metric)[slow]) for metric in ("device_latency_s", "kernel_latency_s"))
+    queued = middle(onto(disk, lun, "queued")[slow])
+    if not kernel <= _LITTLE * whole or queued > 0:
+        return None
+    said = seen(lun, f"{lun.name}: DAVG {time(device)}, KAVG {time(kernel)}, nothing queued.")
+    if device <= _LITTLE * whole:
+        words = (
+            f"its device takes {time(device)}, so the time is in the host between the two: an IOPS limit of the "
+            "virtual disk, or the queue of its adapter"
+        )
+        return Located(words, (said,), (_LIMIT,))
+    if device < _MOST * whole:
+        return None
+    done, asked = middle(onto(disk, lun, "iops")[slow]), _asked(system, disk, slow)
+    if not done >= _MORE * asked:
+        return Located(f"{time(device)} of it is below the host, in the array or the fabric", (said,), (_ARRAY,))
+    words = (
+        f"{time(device)} of it is below the host, where the device does {number(done / asked)} times what the virtual "
+        "disks ask: a snapshot is read through or consolidated, or others use it"
+    )
+    rates = f"{lun.name} does {number(done)} IOPS, all virtual disks of the log {number(asked)}."
+    return Located(words, (said, seen(lun, rates)), (_SNAPSHOT, _ARRAY))
+
+
+def _asked(system: System, disk: Device, slow: Flags) -> float:
+    """What the virtual disks of the host ask together at these moments."""
+    disks = [each for each in system.of(Layer.VIRTUAL_DISK) if each.host == disk.host]
+    return float(np.nansum([middle(onto(disk, each, "iops")[slow]) for each in disks]))
+
+
+def _device_of(system: System, disk: Device, slow: Flags) -> Device | None:
+    """The only device of the host that does as much as the virtual disk; None where there are several."""
+    own = middle(disk.values("iops")[slow])
+    found = [
+        lun for lun in system.of(Layer.HOST_DEVICE)
+        if lun.host == disk.host and lun.has("device_latency_s")
+        and middle(onto(disk, lun, "iops")[slow]) >= _CARRIES * own
+    ]  # fmt: skip
+    return found[0] if len(found) == 1 else None

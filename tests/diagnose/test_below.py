@@ -1,0 +1,72 @@
+"""L2 on a hypervisor: which layer the time of a virtual disk is in."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+from make_pdh import pdh, stamps
+from test_surroundings import diagnosed
+
+from fathom.diagnose.diagnose import Diagnosis
+
+COUNT = 60
+LUN, GUEST = r"\\esx1\Physical Disk SCSI Device(naa.1)", r"\\esx1\Virtual Disk(sql01:scsi0:1)"
+OTHER = r"\\esx1\Physical Disk SCSI Device(naa.2)"
+
+
+def esxtop(
+    path: Path, guest_ms: float, device_ms: float, device_iops: float, *, kernel_ms: float = 0.03, other: float = 0.0
+) -> Diagnosis:
+    """A virtual disk at 600 IOPS that is slow for half of the time, over a device; another device may work as well."""
+    random = np.random.default_rng(1)
+    slow = np.arange(COUNT) >= COUNT // 2
+
+    def when(then: float, usual: float) -> np.ndarray:
+        return np.where(slow, then, usual) * random.normal(1, 0.03, COUNT)
+
+    rates = when(600, 700)
+    columns = {
+        rf"{GUEST}\Reads/sec": rates,
+        rf"{GUEST}\Average MilliSec/Read": when(guest_ms, 0.9),
+        rf"{LUN}\Commands/sec": when(device_iops, 710),
+        rf"{LUN}\Active Commands": when(8, 1),
+        rf"{LUN}\Queued Commands": np.zeros(COUNT),
+        rf"{LUN}\Device Q Depth": np.full(COUNT, 64.0),
+        rf"{LUN}\Average Driver MilliSec/Command": when(device_ms, 0.8),
+        rf"{LUN}\Average Kernel MilliSec/Command": when(kernel_ms, 0.03),
+        rf"{LUN}\Average Guest MilliSec/Command": when(device_ms + kernel_ms, 0.83),
+        rf"{OTHER}\Commands/sec": np.full(COUNT, other),
+        rf"{OTHER}\Average Driver MilliSec/Command": np.full(COUNT, 0.7),
+    }
+    rows = [[f"{value:.4f}" for value in row] for row in zip(*columns.values(), strict=True)]
+    path.write_text(pdh(rows, list(columns), zone="(PDH-CSV 4.0) (UTC)(0)", times=stamps(COUNT)))
+    return diagnosed(path)
+
+
+def test_time_below_the_host_is_told_and_what_else_the_device_does(tmp_path: Path) -> None:
+    found = esxtop(tmp_path / "log", 17.7, 13.0, 2800)
+    assert found.verdict.rule == "L2"
+    assert "13.0 ms of it is below the host" in found.verdict.sentence.replace("12.9", "13.0").replace("13.1", "13.0")
+    assert "times what the virtual disks ask: a snapshot is read through or consolidated" in found.verdict.sentence
+    assert "snapshot.get" in found.findings[0].remedies[0].commands[0]
+
+
+def test_an_array_that_only_serves_this_disk_is_the_slow_one(tmp_path: Path) -> None:
+    found = esxtop(tmp_path / "log", 13.5, 13.0, 610)
+    assert "is below the host, in the array or the fabric" in found.verdict.sentence
+
+
+def test_a_fast_device_leaves_the_time_to_the_host_above_it(tmp_path: Path) -> None:
+    found = esxtop(tmp_path / "log", 19.0, 0.9, 610)
+    assert found.verdict.rule == "L2"
+    assert "the time is in the host between the two: an IOPS limit of the virtual disk" in found.verdict.sentence
+    assert "IOPS limit" in found.findings[0].remedies[0].action
+
+
+@pytest.mark.parametrize(("kernel_ms", "other"), [(9.0, 0.0), (0.03, 900.0)])
+def test_a_wait_in_the_kernel_or_two_devices_leave_it_open(tmp_path: Path, kernel_ms: float, other: float) -> None:
+    found = esxtop(tmp_path / "log", 19.0, 0.9, 610, kernel_ms=kernel_ms, other=other)
+    assert found.verdict.rule is None
+    assert "the logs do not show where below it" in found.verdict.sentence

@@ -23,8 +23,8 @@ pub struct Stated {
 const QUANTUM: u64 = 256 << 10;
 /// Bytes that cost as much as the request that moves them, until something else is known.
 const USUAL: f64 = 65_536.0;
-/// Completions of one sample of the device's pace.
-const SAMPLE: u32 = 16;
+/// Completions of one sample of the device's pace: at least, and at most.
+const SAMPLE: [u32; 2] = [16, 128];
 /// What is kept of earlier samples.
 const KEPT: f64 = 0.98;
 /// How much the usual ratio counts beside what was seen: as much as the samples scatter around what is known, and between
@@ -152,10 +152,10 @@ impl Device {
         }
     }
 
-    /// Learns from a request; `left` is what is still on its way.
-    pub fn learn(&mut self, done: Done, left: Cost, users_about: bool, now: Nanos) {
+    /// Learns from a request; `left` is what is still on its way, and `mixed` whether that is of users and background work.
+    pub fn learn(&mut self, done: Done, left: Cost, mixed: bool, users_about: bool, now: Nanos) {
         self.learn_window(done, users_about);
-        self.learn_cost(done, left, now);
+        self.learn_cost(done, left, mixed, now);
     }
 
     /// The window grows while what fills it does not queue, and shrinks while it does. What was sent beyond it, or long
@@ -184,15 +184,16 @@ impl Device {
     }
 
     /// While the device is full, its time passes with what it completes: least squares over samples of some completions,
-    /// for one request's time is often charged to the next.
-    fn learn_cost(&mut self, done: Done, left: Cost, now: Nanos) {
+    /// for one request's time is often charged to the next. A sample ends while requests of one kind are on their way: a
+    /// large one whose time is in this sample, and whose completion is in the next, makes large ones look cheap.
+    fn learn_cost(&mut self, done: Done, left: Cost, mixed: bool, now: Nanos) {
         // A device that has nothing left was or will be idle: the time that passes is not all its own.
         let full = left > 0 && (left + done.cost) as f64 >= BUSY * self.window;
         match &mut self.sample {
             Some(sample) => {
                 sample.count += 1;
                 sample.bytes += done.bytes as f64 / USUAL;
-                if sample.count == SAMPLE {
+                if sample.count >= SAMPLE[usize::from(mixed)] {
                     let sample = *sample;
                     self.take(sample, now);
                     self.sample = full.then(|| PaceSample { begun: now, ..PaceSample::default() });
@@ -260,7 +261,7 @@ mod tests {
                 let (ends, done, sent) = queue.pop_front().expect("it is not empty");
                 now = now.max(ends);
                 on_way -= done.cost;
-                device.learn(Done { latency: now - sent, ..done }, on_way, true, now);
+                device.learn(Done { latency: now - sent, ..done }, on_way, false, true, now);
             }
             let bytes = sizes[index % sizes.len()];
             let cost = device.cost(bytes);

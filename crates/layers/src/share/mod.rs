@@ -102,6 +102,16 @@ impl Gate {
         self.0.queue.borrow_mut().fill_gaps(fill);
     }
 
+    /// Whether filling a cache pays; see [`Gate::cost`].
+    pub fn fills_pay(&self, pay: bool) {
+        self.0.queue.borrow_mut().fills_pay(pay);
+    }
+
+    /// What a request of so many bytes costs the device, in parts of a small one.
+    pub fn cost(&self, bytes: u64) -> u64 {
+        self.0.queue.borrow().device().cost(bytes)
+    }
+
     /// The most bytes, `least` times a power of two up to `most`, that cost the device at most half as much again as a page.
     pub fn cheap(&self, least: u64, most: u64) -> u64 {
         let queue = self.0.queue.borrow();

@@ -9,6 +9,9 @@ use super::device::{Cost, Device, Done, SMALL, Stated};
 
 /// Background work may be owed so much before it counts as not wanting its part.
 const MOST_OWED: i64 = 2 * SMALL as i64;
+/// What part of the guaranteed time filling a cache has while its lines do not pay for themselves, in percent: so much that it
+/// is noticed when they begin to.
+const TRIAL: u64 = 10;
 /// How long after a user's last request one more is expected, unless stated.
 const CAREFUL: Nanos = 50 * MILLISECOND;
 
@@ -57,6 +60,11 @@ pub struct Queue {
     in_flight: [Cost; CLASSES],
     /// What background work is owed, or has had beyond that.
     owed: i64,
+    /// How much of it filling may take, and the percent of the usual part that it earns.
+    fills_owed: i64,
+    fills: u64,
+    /// The guaranteed part as it was set first: who needs more of it leaves filling no more.
+    usual: u64,
     user_seen: Option<Nanos>,
     /// Whether background work may fill the window beside users.
     gaps: bool,
@@ -73,6 +81,9 @@ impl Queue {
             waiting: Default::default(),
             in_flight: [0; CLASSES],
             owed: 0,
+            fills_owed: 0,
+            fills: 100,
+            usual: rules.guaranteed,
             user_seen: None,
             gaps: false,
             last: 0,
@@ -92,6 +103,12 @@ impl Queue {
     /// Whether background work may fill what users leave of the window, instead of its part of it.
     pub fn fill_gaps(&mut self, fill: bool) {
         self.gaps = fill;
+    }
+
+    /// Whether filling a cache pays: what it costs is less than what its lines save. It takes its part of the time from users who
+    /// would have more for it.
+    pub fn fills_pay(&mut self, pay: bool) {
+        self.fills = if pay { 100 } else { TRIAL };
     }
 
     /// Background work on its way to the device.
@@ -143,11 +160,14 @@ impl Queue {
             let share = self.rules.guaranteed;
             let earned = (sent.cost * share / (100 - share)) as i64;
             self.owed = (self.owed + earned).min(MOST_OWED);
+            let earned = (sent.cost * self.usual * self.fills / (100 - self.usual) / 100) as i64;
+            self.fills_owed = (self.fills_owed + earned).min(MOST_OWED);
         }
         if let Some(done) = done {
             let users_about = self.users_about(now);
             let left = self.on_way();
-            self.device.learn(done, left, users_about, now);
+            let mixed = self.in_flight[0] > 0 && self.background() > 0;
+            self.device.learn(done, left, mixed, users_about, now);
         }
     }
 
@@ -170,8 +190,8 @@ impl Queue {
         let window = self.device.window();
         let fits = on_way < window && (self.background() == 0 || self.background() * 100 < window * part);
         let room = on_way == 0 || fits;
-        // Filling a cache helps nobody whose device is busy: it takes what is left.
-        let is_owed = |class: usize| self.owed > 0 && class != Class::Fill as usize;
+        let fill = Class::Fill as usize;
+        let is_owed = |class: usize| self.owed > 0 && (class != fill || self.fills_owed > 0);
         let may = |class: &usize| !self.waiting[*class].is_empty() && (room || is_owed(*class));
         let class = (0..CLASSES).map(|step| (self.last + 1 + step) % CLASSES).find(may)?;
         self.last = class;
@@ -179,6 +199,9 @@ impl Queue {
         // What is there for the taking is not charged beyond what was owed.
         let charged = self.owed - cost as i64;
         self.owed = if room { charged.max(self.owed.min(0)) } else { charged };
+        if class == fill && !room {
+            self.fills_owed -= cost as i64;
+        }
         self.in_flight[class] += cost;
         Some((ticket, Sent { cost, before: on_way }))
     }
@@ -186,9 +209,9 @@ impl Queue {
 
 #[cfg(test)]
 mod tests {
-    use std::collections::VecDeque;
+    use std::collections::{BTreeMap, VecDeque};
 
-    use fathom_runtime::{MILLISECOND, SECOND};
+    use fathom_runtime::{MILLISECOND, Random, SECOND};
     use fathom_volume::Class;
     use proptest::prelude::*;
 
@@ -310,6 +333,48 @@ mod tests {
         }
     }
 
+    /// A cloud volume: 3,000 IOPS, 125 MiB/s, and answers that overtake each other. The part that copies of 256 KiB have.
+    fn copied(percent: u64, users: usize) -> f64 {
+        let mut queue = Queue::new(Rules { guaranteed: percent, ..Rules::default() });
+        let mut random = Random::new(7, "answers");
+        let mut answers: BTreeMap<(u64, u64), (Class, super::Sent, u64)> = BTreeMap::new();
+        let (mut now, mut free, mut sent_so_far, mut used) = (0, 0_u64, 0_u64, [0_u64; 2]);
+        (0..16).for_each(|ticket| queue.enter(Class::Resync, ticket, 262_144));
+        while now < 20 * SECOND {
+            let on_way = answers.values().filter(|(class, ..)| *class == Class::Foreground).count();
+            let mut sent: Vec<_> =
+                (on_way..users).map(|_| (Class::Foreground, queue.user(8192, now))).collect();
+            sent.extend(std::iter::from_fn(|| queue.next(now)).map(|(_, sent)| (Class::Resync, sent)));
+            for (class, sent) in sent {
+                let is_copy = usize::from(class == Class::Resync);
+                free = free.max(now) + [333_333, 2_000_000][is_copy];
+                used[is_copy] += if now > 5 * SECOND { [333_333, 2_000_000][is_copy] } else { 0 };
+                sent_so_far += 1;
+                answers.insert((free + 350_000 + random.below(700_000), sent_so_far), (class, sent, now));
+            }
+            let Some(((at, _), (class, sent, begun))) = answers.pop_first() else { break };
+            now = at;
+            let bytes = if class == Class::Resync { 262_144 } else { 8192 };
+            let latency = now - begun;
+            let done = Done { write: false, bytes, cost: sent.cost, before: sent.before, latency };
+            queue.done(class, sent, Some(done), now);
+            if class == Class::Resync {
+                queue.enter(Class::Resync, sent_so_far, bytes);
+            }
+        }
+        100.0 * used[1] as f64 / (used[0] + used[1]) as f64
+    }
+
+    #[test]
+    fn large_requests_have_their_part_and_no_more_where_answers_overtake_each_other() {
+        for (percent, users, within) in
+            [(20, 16, 1.0), (20, 64, 1.0), (20, 256, 1.0), (50, 16, 4.0), (50, 64, 4.0)]
+        {
+            let part = copied(percent, users);
+            assert!((part - percent as f64).abs() <= within, "{part} of {percent} % beside {users} users");
+        }
+    }
+
     #[test]
     fn background_work_alone_has_everything() {
         for stated in [true, false] {
@@ -347,15 +412,56 @@ mod tests {
         assert_eq!(let_through(&mut queue), 5, "what users leave of it");
     }
 
-    #[test]
-    fn filling_takes_only_what_is_left() {
+    /// Users always fill the device, and lines of a cache always wait: the part of its time that they have.
+    fn filled(pays: bool) -> f64 {
         let mut queue = Queue::new(rules(true));
-        let sent: Vec<_> = (0..20).map(|_| queue.user(8192, 0)).collect();
-        queue.enter(Class::Fill, 1, 8192);
-        queue.enter(Class::Destage, 2, 8192);
-        queue.done(Class::Foreground, sent[0], None, 0);
-        assert_eq!(queue.next(0).map(|(ticket, _)| ticket), Some(2));
-        sent[1..5].iter().for_each(|sent| queue.done(Class::Foreground, *sent, None, 0));
-        assert_eq!(queue.next(0), None);
+        queue.fills_pay(pays);
+        let (mut device, mut used) = (VecDeque::new(), [0_u64; 2]);
+        (0..20).for_each(|_| device.push_back((Class::Foreground, queue.user(8192, 0))));
+        for ticket in 0..20_000 {
+            queue.enter(Class::Fill, ticket, 65_536);
+            while let Some((_, sent)) = queue.next(0) {
+                device.push_back((Class::Fill, sent));
+            }
+            let (class, sent) = device.pop_front().expect("users are always there");
+            used[usize::from(class == Class::Fill)] += sent.cost;
+            queue.done(class, sent, None, 0);
+            if class == Class::Foreground {
+                device.push_back((Class::Foreground, queue.user(8192, 0)));
+            }
+        }
+        used[1] as f64 / used.iter().sum::<u64>() as f64
+    }
+
+    #[test]
+    fn filling_has_its_part_while_it_pays_and_a_trial_otherwise() {
+        assert!((filled(true) - 0.2).abs() < 0.01, "{}", filled(true));
+        assert!((filled(false) - 0.024).abs() < 0.005, "{}", filled(false));
+    }
+
+    #[test]
+    fn filling_leaves_to_others_what_they_are_guaranteed_beyond_the_usual() {
+        let mut queue = Queue::new(rules(true));
+        queue.guarantee(60);
+        let (mut device, mut used) = (VecDeque::new(), [0_u64; 3]);
+        (0..20).for_each(|_| device.push_back((Class::Foreground, queue.user(8192, 0))));
+        for ticket in 0..20_000 {
+            queue.enter(Class::Fill, 2 * ticket, 65_536);
+            queue.enter(Class::Destage, 2 * ticket + 1, 8192);
+            while let Some((ticket, sent)) = queue.next(0) {
+                device.push_back((if ticket % 2 == 0 { Class::Fill } else { Class::Destage }, sent));
+            }
+            let (class, sent) = device.pop_front().expect("users are always there");
+            let of = [Class::Foreground, Class::Fill, Class::Destage].iter().position(|one| *one == class);
+            used[of.expect("one of these")] += sent.cost;
+            queue.done(class, sent, None, 0);
+            if class == Class::Foreground {
+                device.push_back((Class::Foreground, queue.user(8192, 0)));
+            }
+        }
+        // Users are owed four tenths; filling a quarter of what they have.
+        let whole = used.iter().sum::<u64>() as f64;
+        let [users, fills, destaged] = used.map(|used| used as f64 / whole);
+        assert!((users - 0.4).abs() < 0.02 && (fills - 0.1).abs() < 0.02 && destaged > 0.48, "{used:?}");
     }
 }

@@ -10,6 +10,11 @@ pub const LINE: u64 = 64 << 10;
 /// Lines missed once that are remembered, for each slot.
 const REMEMBERED: usize = 2;
 
+/// What one replaced line counts for in the mean of what lines save.
+const RECENT: f64 = 1.0 / 64.0;
+/// How many times its cost a line saves that pays: what is near it helps nobody.
+const PAYS: f64 = 1.5;
+
 /// A line: volume, and its number on the volume.
 pub type Key = (u16, u64);
 
@@ -28,6 +33,8 @@ struct Slot {
     /// Counts its uses: a read that took longer than the line stayed is seen by it.
     uses: u64,
     touched: bool,
+    /// What reads from here would have cost the backing volume.
+    saved: u64,
     checksums: Vec<u32>,
 }
 
@@ -49,12 +56,14 @@ pub struct Lines {
     hand: usize,
     once: VecDeque<Key>,
     is_once: BTreeSet<Key>,
+    /// What a line saves before it is replaced or written, lately; None while none was.
+    worth: Option<f64>,
 }
 
 impl Lines {
     /// For that many slots.
     pub fn new(slots: usize) -> Self {
-        let empty = Slot { what: Use::Empty, uses: 0, touched: false, checksums: Vec::new() };
+        let empty = Slot { what: Use::Empty, uses: 0, touched: false, saved: 0, checksums: Vec::new() };
         Self { slots: vec![empty; slots], ..Self::default() }
     }
 
@@ -69,10 +78,11 @@ impl Lines {
         self.full.len()
     }
 
-    /// Where a line stands.
-    pub fn find(&mut self, key: Key) -> Option<Found> {
+    /// Where a line stands, for a read that would cost the backing volume so much.
+    pub fn find(&mut self, key: Key, cost: u64) -> Option<Found> {
         let slot = *self.full.get(&key)?;
         self.slots[slot].touched = true;
+        self.slots[slot].saved += cost;
         Some(Found { slot, uses: self.slots[slot].uses })
     }
 
@@ -105,12 +115,25 @@ impl Lines {
         let slot = self.victim()?;
         if let Use::Full(old) = self.slots[slot].what {
             self.full.remove(&old);
+            self.gone(slot);
         }
         let uses = self.slots[slot].uses + 1;
         self.slots[slot] =
-            Slot { what: Use::Filling(key, true), uses, touched: false, checksums: Vec::new() };
+            Slot { what: Use::Filling(key, true), uses, touched: false, saved: 0, checksums: Vec::new() };
         self.filling.insert(key, slot);
         Some(Found { slot, uses })
+    }
+
+    /// The line of this slot serves no more reads.
+    fn gone(&mut self, slot: usize) {
+        let saved = self.slots[slot].saved as f64;
+        let before = self.worth.unwrap_or(saved);
+        self.worth = Some(before + RECENT * (saved - before));
+    }
+
+    /// Whether a line saves more before it is replaced or written than it costs to fill; unknown as long as all stay.
+    pub fn pays(&self, cost: u64) -> bool {
+        self.worth.is_none_or(|worth| worth >= PAYS * cost as f64)
     }
 
     /// The next slot that was not touched since the hand passed it; none if all are being filled.
@@ -158,6 +181,7 @@ impl Lines {
             let slot = self.full.remove(&key).expect("just seen");
             self.slots[slot].what = Use::Empty;
             self.slots[slot].uses += 1;
+            self.gone(slot);
         }
     }
 }
@@ -175,16 +199,38 @@ mod tests {
         let mut lines = Lines::new(2);
         assert_eq!(lines.missed((0, 5)), None);
         let slot = lines.missed((0, 5)).expect("the second time");
-        assert_eq!((lines.find((0, 5)), lines.missed((0, 5))), (None, None));
+        assert_eq!((lines.find((0, 5), 1), lines.missed((0, 5))), (None, None));
         lines.filled(slot, Some(vec![1; 16]));
-        assert_eq!(lines.find((0, 5)), Some(slot));
+        assert_eq!(lines.find((0, 5), 1), Some(slot));
         assert!(lines.is_whole(slot, 3, [1, 1].into_iter()) && !lines.is_whole(slot, 3, [1, 2].into_iter()));
+    }
+
+    #[test]
+    fn lines_pay_by_what_they_save_before_they_go() {
+        let mut lines = Lines::new(4);
+        assert!(lines.pays(LINE), "nothing is known yet");
+        let round = |lines: &mut Lines, at: u64, reads: u64| {
+            let _ = lines.missed((0, at));
+            let slot = lines.missed((0, at)).expect("the second time");
+            lines.filled(slot, Some(vec![1; 16]));
+            (0..reads).for_each(|_| assert!(lines.find((0, at), 100).is_some()));
+        };
+        // Each line costs 500, and is read twice before it is replaced or written.
+        (0..200).for_each(|at| round(&mut lines, at, 2));
+        assert!(!lines.pays(500) && lines.pays(100));
+        (200..600).for_each(|at| round(&mut lines, at, 20));
+        assert!(lines.pays(500));
+        for at in 600..1000 {
+            round(&mut lines, at, 2);
+            lines.changed(0, at * LINE..at * LINE + 1);
+        }
+        assert!(!lines.pays(500));
     }
 
     #[test]
     fn without_slots_nothing_is_kept() {
         let mut lines = Lines::new(0);
-        assert_eq!((lines.missed((0, 1)), lines.missed((0, 1)), lines.find((0, 1))), (None, None, None));
+        assert_eq!((lines.missed((0, 1)), lines.missed((0, 1)), lines.find((0, 1), 1)), (None, None, None));
         lines.changed(0, 0..LINE);
     }
 
@@ -201,7 +247,7 @@ mod tests {
                 let key = (1, line);
                 let version = *versions.entry(key).or_default();
                 match step {
-                    0 => match lines.find(key) {
+                    0 => match lines.find(key, 1) {
                         Some(found) => prop_assert!(lines.is_whole(found, 0, std::iter::once(version))),
                         None => fills.extend(lines.missed(key).map(|found| (key, found, version))),
                     },

@@ -43,8 +43,11 @@ impl Live {
         }
         let Some(device) = self.lines_device() else { return false };
         let parts: Option<Vec<(Found, Range<u64>)>> = {
-            let mut lines = self.lines.borrow_mut();
-            parts(range).map(|(line, part)| Some((lines.find((volume, line))?, part))).collect()
+            let (mut lines, gate) = (self.lines.borrow_mut(), &self.gates[usize::from(volume)]);
+            let found = |(line, part): (u64, Range<u64>)| {
+                Some((lines.find((volume, line), gate.cost(part.end - part.start))?, part))
+            };
+            parts(range).map(found).collect()
         };
         let Some(parts) = parts else { return false };
         for (found, part) in parts {
@@ -115,7 +118,9 @@ impl Live {
         let buf = self.pool.get(LINE as usize);
         let filling = Request::new(line * LINE, LINE).on_behalf_of(Class::Fill);
         let place = usize::from(volume);
-        let pass = self.gates[place].pass_for(&filling, false).await;
+        let gate = &self.gates[place];
+        gate.fills_pay(self.lines.borrow().pays(gate.cost(LINE)));
+        let pass = gate.pass_for(&filling, false).await;
         io::read_for(&filling, &self.origins[place], line * LINE, &buf).await.ok()?;
         pass.end();
         let sums = buf.with(|bytes| checksums(bytes).collect::<Vec<u32>>());

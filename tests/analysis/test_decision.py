@@ -116,6 +116,21 @@ def test_what_is_better_at_one_share_and_no_worse_at_another_is_chosen() -> None
     assert advice(found) == "Choose new."
 
 
+def test_a_difference_within_the_margin_does_not_stand_before_one_that_is_felt() -> None:
+    """Of one seed, 2000 and 2000.4 scatter alike: the difference is certain."""
+    deep = {"a": {"0%": 1000.0, "100%": 2000.0}, "deep": {"0%": 1000.0, "100%": 2000.4}}
+    flat = mixed({**deep, "flat": {"0%": 1000.0, "100%": 1300.0}})
+    found = analyse(dataclasses.replace(flat, clock="virtual"))
+    verdicts = [c.verdict for c in found.comparisons if c.variant[FACTOR] == "deep"]
+    assert Verdict.FASTER_SMALL in verdicts
+    assert found.headline.startswith("Flat is 1.54 × slower than a at read 100%")
+    assert "Deep brings no more within 2 %." in found.headline
+    assert advice(found) == "Stay with a."
+    found = analyse(dataclasses.replace(mixed(deep), clock="virtual"))
+    assert found.headline.startswith("Both variants are equivalent to a within 2 %")
+    assert advice(found) == "Choose by price or simplicity, not by speed."
+
+
 def test_goals_are_told_by_the_work_at_which_they_are_met() -> None:
     rates = {"old": {"0%": 1000.0, "100%": 1100.0}, "new": {"0%": 1000.0, "100%": 3000.0}}
     found = analyse(mixed(rates, goals=[GOAL]))

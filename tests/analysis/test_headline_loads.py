@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import dataclasses
+
 import numpy as np
 import pytest
 
+from analysis.conftest import stated
 from fathom.analysis.headline import _saturation
 from fathom.analysis.load import LoadTable
+from fathom.analysis.variants import label
 
 STUDY = {"labels": {"workload.count": {"1": "one database", "4": "four databases"}}}
 
@@ -27,3 +31,13 @@ def table(rates: list[float]) -> LoadTable:
 )
 def test_loads_are_told_by_their_labels(rates: list[float], words: str) -> None:
     assert words in _saturation(table(rates), None, STUDY)
+
+
+def test_whoever_thinks_between_requests_is_a_user() -> None:
+    """With 66 users of whom each thinks for 10 ms, 7 requests are outstanding."""
+    load = "workload.outstanding"
+    for pauses, one, several in ((True, "1 user", "66 users"), (False, "1 outstanding", "66 outstanding")):
+        study = {"variants": [stated({load: 66}, demand={"users": 66, "pauses": pauses})]}
+        assert (label({load: 1}, study), label({load: 66}, study)) == (one, several)
+        sweep = dataclasses.replace(table([100.0, 180.0, 300.0]), factor=load)
+        assert f"up to 4 {several.split()[1]}" in _saturation(sweep, None, study)

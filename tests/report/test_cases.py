@@ -279,6 +279,20 @@ def test_loads_leave_one_limit_for_each_variant_and_room_for_what_is_assumed(
     assert f"cache {size}" in found.findings[0].remedies[0].action, "headline and advice are about one size"
 
 
+def test_the_range_of_what_is_assumed_holds_the_estimate_and_says_what_was_not_tried(
+    outcome: Callable[[str], tuple[Campaign, Analysis]],
+) -> None:
+    campaign, found = outcome("averaged")
+    said = " ".join(first_screen(campaign, found).replace("│", " ").split())
+    low, high = (float(end) for end in re.findall(r"the verdict stays: ([0-9.]+) to ([0-9.]+) ×", said)[0])
+    told = found.decision.leading
+    assert told is not None
+    assert told.ratio is not None
+    assert low - 0.01 <= told.ratio.value <= high + 0.01
+    assert "Opposite ends at once were not tried." in said
+    assert "verdict holds" not in said
+
+
 def test_what_arrivals_without_an_answer_flatter_is_a_lower_bound(
     outcome: Callable[[str], tuple[Campaign, Analysis]],
 ) -> None:

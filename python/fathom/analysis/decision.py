@@ -66,7 +66,7 @@ def decide(
         return _by_goals(groups, told, goals, study, alike)
     if told is None or not choice:
         return Decision(groups, told, goals=goals)
-    as_good = _larger_alike(told, groups, study, alike) if told.ahead else ()
+    as_good = _larger_alike(told, groups, study, alike) if told.ahead else _like_baseline(told, groups)
     taken = told.variant if told.ahead and not told.behind else told.baseline if not told.ahead else None
     return Decision(groups, told, taken, as_good, goals)
 
@@ -136,15 +136,17 @@ def _group(same: Sequence[Comparison], loads: Sequence[str], overloaded: set[Any
 
 def _told(groups: Sequence[Group], study: Mapping[str, Any], *, choice: bool, alike: _Alike) -> Group | None:
     """The variant to tell of: the best; without a better one, or where nobody can choose, the largest difference."""
-    ahead = [group for group in groups if group.ahead and not group.behind]
+    # A difference within the margin, certain as it is, must not stand before one that is felt.
+    felt = [group for group in groups if not group.alike] or groups
+    ahead = [group for group in felt if group.ahead and not group.behind]
     if choice and ahead:
         best = max(ahead, key=_gain)
         smaller = [g for g in ahead if g is not best and _is_smaller(g, best, study) and alike(g, best)]
         return min(smaller, key=lambda group: amount(study, group.variant, best.variant) or 0.0) if smaller else best
-    decided = [group for group in groups if group.decided]
+    decided = [group for group in felt if group.decided]
     if decided:
         return max(decided, key=lambda group: max(_distance(c) for c in group.decided))
-    moved = [group for group in groups if group.ahead or group.behind]
+    moved = [group for group in felt if group.ahead or group.behind]
     alone = len(groups) == 1
     same = bool(groups) and all(c.verdict is Verdict.EQUIVALENT for group in groups for c in group.comparisons)
     return moved[0] if moved else groups[0] if alone or same else None
@@ -153,6 +155,12 @@ def _told(groups: Sequence[Group], study: Mapping[str, Any], *, choice: bool, al
 def _larger_alike(told: Group, groups: Sequence[Group], study: Mapping[str, Any], alike: _Alike) -> tuple[Variant, ...]:
     """The larger variants that bring no more than the one told of."""
     return tuple(g.variant for g in groups if g is not told and _is_smaller(told, g, study) and alike(told, g))
+
+
+def _like_baseline(told: Group, groups: Sequence[Group]) -> tuple[Variant, ...]:
+    """The variants that bring no more than the baseline, where one that is worse is told of."""
+    same = variant_key(told.baseline)
+    return tuple(g.variant for g in groups if g is not told and g.alike and variant_key(g.baseline) == same)
 
 
 def _is_smaller(one: Group, other: Group, study: Mapping[str, Any]) -> bool:

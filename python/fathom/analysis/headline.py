@@ -11,7 +11,7 @@ from fathom.analysis.capacity import capacity
 from fathom.analysis.factors import load_words
 from fathom.analysis.figures import figures_in_words
 from fathom.analysis.model import DECIDED, Analysis, Comparison, Estimate, Group, Knee, Prediction, Verdict
-from fathom.analysis.variants import Variant, label, single, variant_key, without
+from fathom.analysis.variants import Variant, label, load_name, single, variant_key, without
 from fathom.analysis.words import (
     boundless,
     capital,
@@ -103,7 +103,7 @@ def claim(comparison: Comparison, study: Mapping[str, Any], round_s: float | Non
     sure = evidence(ratio, factor=is_latency(comparison))
     small = ""
     if comparison.verdict in (Verdict.FASTER_SMALL, Verdict.SLOWER_SMALL):
-        small = f", which is within the margin of {margin}" if within_margin(comparison) else ", but that is small"
+        small = f", which is within the margin of {margin}" if comparison.within_margin else ", but that is small"
     return _sentence(
         f"{_difference(comparison, who, base)}{where}{small}{values} ({sure}){_price(comparison, base=base)}"
     )
@@ -113,11 +113,6 @@ def _in(comparison: Comparison) -> str:
     """The metric, where the unit of its values does not say which it is: ` in p99 latency`."""
     known = metric_facts(comparison.metric).unit not in ("", "ms", "s", "%")
     return "" if known else f" in {short(comparison.metric)}"
-
-
-def within_margin(comparison: Comparison) -> bool:
-    """Whether a difference, certain as it may be, is also shown to be within the margin."""
-    return comparison.equivalence is not None and comparison.equivalence.within(comparison.margin)
 
 
 def is_latency(comparison: Comparison) -> bool:
@@ -215,7 +210,10 @@ def same_levels(compared: Comparison | Group, study: Mapping[str, Any]) -> Varia
 
 def _of_comparisons(analysis: Analysis, study: Mapping[str, Any]) -> str:
     comparisons, decision = analysis.comparisons, analysis.decision
-    if all(comparison.verdict is Verdict.EQUIVALENT for comparison in comparisons) and len(comparisons) > 1:
+    if (
+        all(c.alike and (c.verdict is Verdict.EQUIVALENT or not c.worsened) for c in comparisons)
+        and len(comparisons) > 1
+    ):
         within = percent(comparisons[0].margin)
         bases = {label(c.baseline, study, apart_from=c.variant) for c in comparisons}
         who = "both variants" if len(comparisons) == 2 else f"all {len(comparisons)} variants"
@@ -383,7 +381,7 @@ def _of_sweep(analysis: Analysis, tables: Sequence[LoadTable], study: Mapping[st
 
 
 def _saturation(table: LoadTable, knee: Knee | None, study: Mapping[str, Any]) -> str:
-    word = _counted(table.factor)
+    word = _counted(table.factor, study)
     unit = metric_facts(table.metric).unit
     points, labels = table.medians, study.get("labels", {}).get(table.factor, {})
 
@@ -397,7 +395,7 @@ def _saturation(table: LoadTable, knee: Knee | None, study: Mapping[str, Any]) -
     if knee is not None:
         below = [point for point in points if point[0] <= knee.n_star.value] or [points[0]]
         limit = f" ({knee.bottleneck})" if knee.bottleneck else ""
-        return f"it saturates at about {saturation_words(knee)}{limit}: {at(*below[-1])}, {at(*points[-1])}"
+        return f"it saturates at about {saturation_words(knee, study)}{limit}: {at(*below[-1])}, {at(*points[-1])}"
     gains = points[-1][1] > _GAINS * points[-2][1]
     best = max(points, key=lambda point: point[1])
     if gains:
@@ -407,14 +405,14 @@ def _saturation(table: LoadTable, knee: Knee | None, study: Mapping[str, Any]) -
     return f"it levels off without a clear saturation point: {at(*points[0])}, most {at(*best)}, {at(*points[-1])}"
 
 
-def saturation_words(knee: Knee) -> str:
+def saturation_words(knee: Knee, study: Mapping[str, Any]) -> str:
     """The saturation point with what is counted: `6 outstanding`."""
-    return f"{number(saturation(knee))} {_counted(knee.load_factor)}"
+    return f"{number(saturation(knee))} {_counted(knee.load_factor, study)}"
 
 
-def _counted(factor: str) -> str:
-    last = factor.rsplit(".", 1)[-1]
-    return _COUNTED.get(last, last.replace("_", " "))
+def _counted(factor: str, study: Mapping[str, Any]) -> str:
+    name = load_name(factor, study)
+    return _COUNTED.get(name, name)
 
 
 def saturation(knee: Knee) -> float:

@@ -247,6 +247,17 @@ class Comparison:
         return self.equivalence if self.verdict is Verdict.EQUIVALENT else self.ratio
 
     @property
+    def within_margin(self) -> bool:
+        """Whether a difference, certain as it may be, is also shown to be within the margin."""
+        return self.equivalence is not None and self.equivalence.within(self.margin)
+
+    @property
+    def alike(self) -> bool:
+        """Whether both sides are as good as equal: a difference within the margin is nothing to choose by."""
+        small = self.verdict in (Verdict.FASTER_SMALL, Verdict.SLOWER_SMALL) and self.within_margin
+        return self.verdict is Verdict.EQUIVALENT or small
+
+    @property
     def worsened(self) -> tuple[Guard, ...]:
         """The guards that did not hold."""
         return tuple(guard for guard in self.guards if guard.worse)
@@ -300,6 +311,11 @@ class Group:
         """The comparison with a difference whose guards are the worst; None where all held."""
         paid = (c for c in self.decided if c.worsened)
         return max(paid, key=lambda one: one.worsened[0].harm, default=None)
+
+    @property
+    def alike(self) -> bool:
+        """Whether the variant is as good as its baseline at every load."""
+        return all(c.alike for c in self.comparisons)
 
     @property
     def ahead(self) -> bool:
@@ -369,7 +385,7 @@ class Decision:
         groups: every variant with its comparisons over the loads; empty for a sweep of a load.
         told: the variant to tell of; None where no comparison says anything.
         taken: the variant to choose, which may be a baseline; None where there is nothing to choose.
-        as_good: larger variants that are equivalent to the one told of.
+        as_good: larger variants that are equivalent to the one told of; where that is worse, those like its baseline.
         goals: what became of the study's goals; None without any.
     """
 

@@ -18,11 +18,12 @@ class _HasVariant(Protocol):
 
 _Of = TypeVar("_Of", bound=_HasVariant)
 
+_OUTSTANDING = "workload.outstanding"
+
 _COUNTED = {
     "workload.rate": ("/s", "/s"),
     "workload.users": (" user", " users"),
     "workload.sessions": (" session", " sessions"),
-    "workload.outstanding": (" outstanding", " outstanding"),
 }
 """Loads as people say them: `2,000/s`, `12 users`."""
 
@@ -94,6 +95,15 @@ def single(study: Mapping[str, Any]) -> Variant:
     return {factor: levels[0] for factor, levels in study.get("factors", {}).items() if len(levels) == 1}
 
 
+def load_name(factor: str, study: Mapping[str, Any]) -> str:
+    """What a load counts: `rate`, `outstanding`; users, where each of them thinks before the next request."""
+    last = factor.rsplit(".", 1)[-1].replace("_", " ")
+    if factor != _OUTSTANDING:
+        return last
+    demands = [variant.get("demand") or {} for variant in study.get("variants", ())]
+    return "users" if any(demand.get("pauses") and "users" in demand for demand in demands) else last
+
+
 def matches(variant: Mapping[str, Level], where: Mapping[str, Level]) -> bool:
     """Whether the variant has all the levels named in `where`."""
     return all(factor in variant and variant[factor] == level for factor, level in where.items())
@@ -125,6 +135,9 @@ def _level_words(factor: str, level: Level, study: Mapping[str, Any]) -> str:
     if isinstance(level, str) and not level[:1].isdigit() and level not in _BARE:
         return level
     counted = _COUNTED.get(factor) or ((" IOPS", " IOPS") if factor.endswith(".iops") else None)
+    if factor == _OUTSTANDING:
+        name = load_name(factor, study)
+        counted = (f" {name.removesuffix('s')}", f" {name}")
     if counted is not None and numeric(level) is not None:
         return f"{level:,}{counted[0] if level == 1 else counted[1]}"
     words = factor.rsplit(".", 1)[-1].replace("_", " ").replace("-", " ")

@@ -13,7 +13,7 @@ from fathom.analysis.advice.rule import Rule, RuleInput
 from fathom.analysis.beside import guard_words
 from fathom.analysis.capacity import capacity, rising, stood_still, where_met
 from fathom.analysis.factors import load_words, same_load
-from fathom.analysis.headline import over_loads, request_words, same_levels, within_margin
+from fathom.analysis.headline import over_loads, request_words, same_levels
 from fathom.analysis.levels import amount
 from fathom.analysis.model import Comparison, GoalAnswer, Group, Sensitivity, Source, Verdict, soonest
 from fathom.analysis.variants import Variant, label, matches, of_variant, variant_key
@@ -57,7 +57,7 @@ def _effect(told: Group, given: RuleInput) -> Finding:
     found = told.decided[0]
     who = label(told.variant, given.study, apart_from=told.baseline)
     action = f"Plan for it: {who} is a condition, not a choice."
-    if all(within_margin(c) for c in told.decided) and not found.worsened:
+    if all(c.within_margin for c in told.decided) and not found.worsened:
         action = f"Nothing to plan for: the difference is within {percent(found.margin)}."
     return Finding(
         "effect",
@@ -73,10 +73,9 @@ def _effect(told: Group, given: RuleInput) -> Finding:
 def _of(told: Group, given: RuleInput) -> Finding:
     """What the best variant asks for, judged over all loads."""
     decided = told.decided
-    alone = decided[0] if len(told.comparisons) == 1 and decided else None
     small = all(c.verdict in (Verdict.FASTER_SMALL, Verdict.SLOWER_SMALL) for c in decided) and bool(decided)
-    if alone is not None and small and within_margin(alone):
-        return _alike(alone, given)
+    if decided and told.alike:
+        return _alike(decided[0], given)
     if decided and metric(told.comparisons[0].metric).higher_is_better is None:
         return _neither(decided[0], given)
     taken = given.analysis.decision.taken

@@ -9,6 +9,7 @@ from fathom.analysis.advice.rule import Rule, RuleInput
 from fathom.analysis.capacity import misses_goals
 from fathom.analysis.headline import saturation
 from fathom.analysis.model import Knee
+from fathom.analysis.variants import load_name
 from fathom.analysis.words import number, quantity
 from fathom.finding import Evidence, Finding, Remedy, Severity
 from fathom.metrics import metric
@@ -17,7 +18,7 @@ from fathom.metrics import metric
 def find(given: RuleInput) -> Iterator[Finding]:
     """One finding per load table whose saturation point is certain."""
     for knee in given.analysis.knees:
-        word = knee.load_factor.rsplit(".", 1)[-1].replace("_", " ")
+        word = load_name(knee.load_factor, given.study)
         at = saturation(knee)
         who = f"{given.label(knee.variant)}: " if knee.variant else ""
         unit = metric(knee.metric).unit

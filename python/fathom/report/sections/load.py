@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from fathom.analysis.model import Knee, ScalabilityFit
-from fathom.analysis.variants import Variant, numeric, variant_key
+from fathom.analysis.variants import Variant, load_name, numeric, variant_key
 from fathom.analysis.variants import label as label_of
 from fathom.metrics import METRICS, Metric
 from fathom.metrics import metric as metric_of
@@ -62,7 +62,7 @@ def _chart(context: Context, factor: str, name: str) -> Chart:
         )
         for metric in metrics
     ]
-    load = factor.rsplit(".", 1)[-1].replace("_", " ")
+    load = load_name(factor, context.campaign.study)
     caption = (
         "Marks are runs, the line joins the means, bars are their intervals. Thin lines: the bounds that service time "
         "and ceiling set; they cross at the knee. Dashed: Universal Scalability Law."
@@ -125,7 +125,7 @@ def _knees(context: Context) -> Table:
     rows: list[tuple[Cell, ...]] = []
     for knee in context.analysis.knees:
         unit = metric_of(knee.metric).unit
-        row = [_load(knee.load_factor), _rest(context, knee.variant)]
+        row = [_load(context, knee.load_factor), _rest(context, knee.variant)]
         for estimate, its in ((knee.service_floor_ms, "ms"), (knee.throughput_ceiling, unit), (knee.n_star, "")):
             shown = cells.quantity(estimate.value, its)
             row.append(shown if its in ("ms", "") else Cell(quantity(estimate.value, its), estimate.value))
@@ -134,9 +134,9 @@ def _knees(context: Context) -> Table:
     return Table("knees", "Saturation point", *cells.without_empty(columns, rows))
 
 
-def _load(factor: str) -> Cell:
+def _load(context: Context, factor: str) -> Cell:
     """A load by the last word of its path; the export has all of it."""
-    return Cell(factor.rsplit(".", 1)[-1].replace("_", " "), factor)
+    return Cell(load_name(factor, context.campaign.study), factor)
 
 
 def _rest(context: Context, variant: Variant) -> Cell:
@@ -159,7 +159,7 @@ def _fits(context: Context) -> Table:
     )
     rows = [
         (
-            _load(fit.load_factor),
+            _load(context, fit.load_factor),
             _rest(context, fit.variant),
             cells.plain_number(fit.gamma.value),
             cells.plain_number(fit.alpha.value),

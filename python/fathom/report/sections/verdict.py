@@ -113,7 +113,7 @@ def _of_several(context: Context, goals: GoalAnswer) -> tuple[str, Tone]:
 def _word_of_sweep(context: Context) -> str:
     knees = context.analysis.knees
     if len(knees) == 1:
-        return f"saturates at about {saturation_words(knees[0])}"
+        return f"saturates at about {saturation_words(knees[0], context.campaign.study)}"
     return "saturation points" if knees else f"{context.how}, load by load"
 
 
@@ -133,7 +133,7 @@ def _of_grid(context: Context) -> Banner:
         word, how = f"{sign(decided[0].verdict)} {alike.pop()} at every load", tone(decided[0])
     elif context.analysis.overloads:
         word, how = "! overloaded at some loads", Tone.WARN
-    elif all(c.verdict is Verdict.EQUIVALENT for c in comparisons):
+    elif all(c.alike for c in comparisons):
         word, how = f"{sign(Verdict.EQUIVALENT)} equivalent at every load", tone(comparisons[0])
     elif all(c.verdict is Verdict.FIXED for c in comparisons):
         word, how = f"{sign(Verdict.FIXED)} fixed by the arrivals at every load", Tone.WARN
@@ -279,13 +279,24 @@ def _tried(context: Context, comparisons: Sequence[Comparison]) -> list[str]:
             f"{quantity(found.ratio, '×')} for {context.label(comparison.variant)}."
         )
         return [text]
-    if tried:
-        low, high = min(found.ratio for found in tried), max(found.ratio for found in tried)
-        ends = list(dict.fromkeys([quantity(low, ""), quantity(high, "")]))
-        over = f"over the plausible ranges: {' to '.join(ends)} ×."
-        undecided = all(comparison.verdict is Verdict.UNDECIDED for comparison in comparisons)
-        return [f"The ratio {over}" if undecided else f"The verdict holds {over}"]
-    return []
+    if not tried:
+        return []
+    shown = [c for c in comparisons if c.sensitivity and c.ratio is not None]
+    said = [_range_of(context, c, alone=len(shown) == 1) for c in shown[:_MOST]]
+    more = f", {len(shown) - _MOST} more" if len(shown) > _MOST else ""
+    undecided = all(comparison.verdict is Verdict.UNDECIDED for comparison in comparisons)
+    stays = "the ratio is" if undecided else "the verdict stays:"
+    how = "With one volume at a time at an end of its plausible range, reads and writes together"
+    return [f"{how}, {stays} {'; '.join(said)}{more}. Opposite ends at once were not tried."]
+
+
+def _range_of(context: Context, comparison: Comparison, *, alone: bool) -> str:
+    """The ratios at the ends that were tried, and as assumed, which is among them: `3.00 to 3.74 × at 16 sessions`."""
+    assert comparison.ratio is not None
+    ratios = [comparison.ratio.value, *(found.ratio for found in comparison.sensitivity)]
+    ends = list(dict.fromkeys(quantity(end, "") for end in (min(ratios), max(ratios))))
+    where = "" if alone else f" for {context.label(comparison.variant)}"
+    return f"{' to '.join(ends)} ×{where}"
 
 
 def _of_predictions(context: Context) -> Banner:

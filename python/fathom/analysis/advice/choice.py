@@ -16,6 +16,7 @@ from fathom.analysis.factors import load_words, same_load
 from fathom.analysis.headline import over_loads, request_words, same_levels
 from fathom.analysis.levels import amount
 from fathom.analysis.model import Comparison, GoalAnswer, Group, Sensitivity, Source, Verdict, soonest
+from fathom.analysis.stripes import stripe_words
 from fathom.analysis.variants import Variant, label, matches, of_variant, variant_key
 from fathom.analysis.words import capital, effect, evidence, listed, milliseconds, percent, short
 from fathom.finding import Evidence, Finding, Remedy, Severity
@@ -122,8 +123,13 @@ def _finding(
         (ratio.level if ratio is not None else 0.95) or 0.5,
         tuple(Evidence(f"{capital(text)}.") for text in (*price, *_held(told, faster=faster))),
         harm=f"What may be lost: {risk}." if risk and risk not in what else None,
-        remedies=(Remedy(action, settings, risk=_risk(told, risk)),),
+        remedies=(Remedy(action, settings, risk=_with_stripes(_risk(told, risk), taken, left, given)),),
     )
+
+
+def _with_stripes(risk: str | None, taken: Variant, left: Variant, given: RuleInput) -> str | None:
+    """The risk, and that of stripes that only what is taken stands on: no guard sees a lost member."""
+    return " ".join(text for text in (risk, stripe_words(given.study, taken, left)) if text) or None
 
 
 def _by_load(told: Group, given: RuleInput) -> Finding:

@@ -6,6 +6,7 @@ import json
 import os
 import shutil
 import subprocess
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -225,3 +226,13 @@ def test_a_path_that_the_system_refuses_is_one_screen(command: tuple[str, ...], 
     assert done.returncode == 4
     assert "File name too long" in done.stderr
     assert "Traceback" not in done.stderr
+
+
+def test_a_reader_of_the_output_that_goes_is_no_failure(finished: Path) -> None:
+    """`fathom report DIR | head`: rich ended the program with the code of a failed run."""
+    command = [sys.executable, "-m", "fathom", "report", str(finished)]
+    environment = {**os.environ, "PYTHONPATH": str(Path(__file__).parents[2] / "python")}
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=environment) as process:
+        assert process.stdout is not None
+        process.stdout.close()
+        assert process.wait() == 0

@@ -45,6 +45,6 @@ def note(text: str) -> None:
 
 def console(*, stderr: bool = False) -> Console:
     """A rich console; plain text where no terminal is."""
-    from rich.console import Console
+    from fathom.console import console as new_console
 
-    return Console(stderr=stderr, highlight=False)
+    return new_console(stderr=stderr, highlight=False)

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, assert_never
 
+from fathom.console import console as new_console
 from fathom.finding import Finding
 from fathom.report.document import (
     Attachment,
@@ -39,10 +40,9 @@ _LONGEST_WORD = 24
 
 def print_document(document: Document, console: Console | None = None) -> None:
     """Prints the document; text from outside is never read as markup of the terminal."""
-    from rich.console import Console
     from rich.text import Text
 
-    out = console or Console()
+    out = console or new_console()
     out.print(Text(document.title or "Untitled study", style="bold"))
     if document.question:
         out.print(Text(document.question, style="dim"))

@@ -12,11 +12,14 @@ from pathlib import Path
 import pytest
 import report_scenes
 
-from fathom.analysis.model import Estimate, Verdict
+from fathom.analysis.model import Estimate, Reserve, Sensitivity, Source, Verdict
 from fathom.report.build import build
 from fathom.report.context import INPUTS, Context
 from fathom.report.document import Banner, Bullets, Findings, Paragraph, Table
+from fathom.report.figures import figures
 from fathom.report.section import sections
+from fathom.report.style.drawing import text_width
+from fathom.report.verdicts import brief
 
 REPORT = Path(str(files("fathom.report")))
 STATISTICS = {"scipy", "statsmodels", "statistics", "ruptures", "numpy", "random"}
@@ -148,6 +151,18 @@ def test_equal_outcomes_of_several_comparisons_are_said_as_one(pair: report_scen
         assert banner(scene).word == word
 
 
+def test_the_verdict_of_a_chart_is_not_cut_where_it_hangs_on_an_assumption(pair: report_scenes.Scene) -> None:
+    tried = (Sensitivity("disk", "high", "latency 3 ms", 0.5, flips=True),)
+    plain = dataclasses.replace(pair.analysis.comparisons[0], guards=(), losses=(), sensitivity=tried)
+    for verdict, said in (
+        (Verdict.EQUIVALENT, "equivalent, on assumptions"),
+        (Verdict.FASTER_SMALL, "faster, but small, on assumptions"),
+    ):
+        words = brief(dataclasses.replace(plain, verdict=verdict))
+        assert words == said
+        assert text_width(f"= {words}") <= 266
+
+
 def test_a_load_is_not_a_setting_to_choose(tmp_path: Path) -> None:
     assert claims(report_scenes.sweep(tmp_path))[0].startswith("Keep the load at or below about 14")
 
@@ -196,3 +211,14 @@ def test_nothing_but_failures_is_a_report_too(tmp_path: Path) -> None:
     analysis = dataclasses.replace(scene.analysis, summaries=(), comparisons=())
     only = report_scenes.Scene(analysis, dataclasses.replace(scene.campaign, runs=runs))
     assert banner(only).word == "! no result"
+
+
+def test_a_mean_rate_between_burst_and_what_is_sustained_met_the_credits(pair: report_scenes.Scene) -> None:
+    context = Context(pair.analysis, pair.campaign)
+    variant = context.variants[0]
+    reserve = Reserve(variant, Source.CREDITS, 0.0, "", "spent after 33 min of the measured time, then 300 IOPS")
+    spent = Context(dataclasses.replace(pair.analysis, reserves=(reserve,)), pair.campaign)
+    for known, words in ((context, "none that is stated"), (spent, f"burst credits: {reserve.brief}")):
+        table = next(block for block in figures(known) if isinstance(block, Table) and block.name == "figures")
+        (row,) = (row for row in table.rows if row[0].text == context.label(variant))
+        assert row[-1].text == words

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from fathom.analysis.figures import RATES, latency_kinds, limit_met, means
-from fathom.analysis.variants import Variant, resolved
+from fathom.analysis.model import Source, soonest
+from fathom.analysis.variants import Variant, matches, resolved
 from fathom.analysis.words import short
 from fathom.metrics import metric
 from fathom.report import cells
@@ -24,7 +25,7 @@ def figures(context: Context) -> list[Block]:
             continue
         # The mean over phases is a rate that nobody asked for.
         phased = bool(resolved(context.campaign.study, variant).get("phases"))
-        limit = MISSING if phased else limit_met(context.runs(variant), found)
+        limit = MISSING if phased else limit_met(context.runs(variant), found) or _spent(context, variant)
         names = [n for n in (*RATES, "mb_per_s", "outstanding", "errors") if n in context.measured]
         rates.append(
             (
@@ -53,6 +54,13 @@ def figures(context: Context) -> list[Block]:
         folded = len(latencies) > _MOST
         blocks.append(Table("latencies", "Latency by kind of request", *shown, collapsed=folded))
     return blocks
+
+
+def _spent(context: Context, variant: Variant) -> str | None:
+    """The burst credits that a variant lived on: its mean rate is then none that a volume states."""
+    mine = [one for one in context.analysis.reserves if matches(one.variant, variant)]
+    found = soonest(one for one in mine if one.source is Source.CREDITS)
+    return f"burst credits: {found.brief}" if found is not None else None
 
 
 def _by_kind(context: Context, variant: Variant, found: dict[str, float]) -> list[tuple[Cell, ...]]:

@@ -72,9 +72,10 @@ def grown(guard: Guard) -> str:
 
 
 def brief(comparison: Comparison) -> str:
-    """The verdict for a chart: the words without what the price is."""
-    said = words(comparison)
-    return f"{said.split(', but ')[0]}, at a price" if price(comparison) else said
+    """The verdict for a chart, where there is room for 35 letters: without what the price is, or the margin."""
+    if price(comparison):
+        return f"{words(comparison).split(', but ')[0]}, at a price"
+    return f"{name(comparison)}, on assumptions" if comparison.flipped else words(comparison)
 
 
 def name(comparison: Comparison) -> str:

@@ -1,8 +1,7 @@
 //! The daemon as a whole: builds the stack, opens its sockets, and stops when it is asked to.
 
 use std::cell::{Cell, RefCell};
-use std::os::unix::fs::MetadataExt;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::rc::Rc;
 
 use fathom_runtime::{Ring, RingSetup, Signal, seed_from_kernel};
@@ -43,43 +42,11 @@ pub fn run(settings: Settings, directory: &Path) -> Result<(), String> {
     site.runtime().block_on(live(settings, &stack)).map_err(|deadlock| deadlock.to_string())?
 }
 
-/// Makes what the settings describe, as far as it is not there: opens everything once and closes it.
+/// A seed for everything random, said in the log.
 ///
 /// # Errors
-/// A message that says what is in the way.
-pub fn create(settings: &Settings, directory: &Path) -> Result<(), String> {
-    let site = site(RingSetup::default(), directory, seed()?)?;
-    settings.volumes.check_new(&settings.roots(), &site).map_err(|error| error.to_string())?;
-    let missing = settings.volumes.missing_files(&settings.roots(), &site);
-    let made = make(settings, &site);
-    if made.is_err() {
-        remove_unused(&missing);
-    }
-    made
-}
-
-fn make(settings: &Settings, site: &Site) -> Result<(), String> {
-    let built = Stack::build(&settings.volumes, &settings.roots(), site);
-    let lifecycle = built.map_err(|error| error.to_string())?.lifecycle();
-    let made = site.runtime().block_on(async {
-        lifecycle.ready().await?;
-        lifecycle.close().await
-    });
-    made.map_err(|deadlock| deadlock.to_string())?.map_err(|error| error.to_string())
-}
-
-/// Takes away files that were made for volumes which then refused to open: an empty one in the place of a file that is only
-/// not mounted would be in the way. One that holds a single block may be in use by now.
-fn remove_unused(made: &[PathBuf]) {
-    for path in made {
-        if std::fs::metadata(path).is_ok_and(|file| file.is_file() && file.blocks() == 0) {
-            let removed = std::fs::remove_file(path);
-            tracing::info!(file = %path.display(), ?removed, "removed again: nothing was written to it");
-        }
-    }
-}
-
-fn seed() -> Result<u64, String> {
+/// The kernel gives none.
+pub fn seed() -> Result<u64, String> {
     let seed = seed_from_kernel().map_err(|error| format!("the kernel gives no random numbers: {error}"))?;
     tracing::info!(seed, "random numbers of this run");
     Ok(seed)

@@ -7,6 +7,7 @@ mod blocking;
 mod cancel;
 mod check;
 mod connection;
+mod create;
 mod cut;
 mod daemon;
 mod descriptors;
@@ -120,7 +121,7 @@ fn run(arguments: &Arguments) -> ExitCode {
     }
     descriptors::raise(&settings.daemon);
     let done = if arguments.create {
-        daemon::create(&settings, &directory)
+        create::create(&settings, &directory)
     } else {
         daemon::run(settings, &directory)
     };

@@ -1,7 +1,5 @@
 //! What may be created: nothing that would replace data.
 
-use std::path::PathBuf;
-
 use fathom_settings::Problem;
 use fathom_volume::{ErrorKind, NewBesideOld, Site};
 
@@ -36,14 +34,6 @@ impl Volumes {
             new[index] = node.blueprint.file().map(|file| is_new(file.path)).or(below);
         }
         Ok(())
-    }
-
-    /// The files of these volumes that do not exist.
-    pub fn missing_files(&self, roots: &[String], site: &Site) -> Vec<PathBuf> {
-        let used = self.used(roots.iter().map(String::as_str)).into_iter();
-        let paths =
-            used.filter_map(|index| Some(site.directory().join(self.nodes[index].blueprint.file()?.path)));
-        paths.filter(|path| !path.try_exists().unwrap_or(true)).collect()
     }
 
     fn half_new(&self, node: &Node, key: &'static str, missing: &str, there: &str) -> BuildError {

@@ -5,7 +5,7 @@ use std::rc::Rc;
 
 use fathom_layers::{mirror, pool, writeback};
 use fathom_settings::{Diagnostic, Diagnostics, Problem};
-use fathom_volume::{Blueprint, Env, ErrorKind, Handle, Refused, Result as VolumeResult, Site};
+use fathom_volume::{Blueprint, Env, ErrorKind, Handle, NewFiles, Refused, Result as VolumeResult, Site};
 
 use crate::cut_short::Shapes;
 use crate::lifecycle::Lifecycle;
@@ -45,6 +45,19 @@ impl<'a> Stack<'a> {
     /// The first volume that cannot be built; nothing of the others is left.
     pub fn build(volumes: &Volumes, roots: &[String], site: &'a Site) -> Result<Self, BuildError> {
         Self::build_in(volumes, roots, site, |env| env)
+    }
+
+    /// The same, with a list of the files that it makes.
+    ///
+    /// # Errors
+    /// As [`Stack::build`].
+    pub fn build_listing(
+        volumes: &Volumes,
+        roots: &[String],
+        site: &'a Site,
+        new: &NewFiles,
+    ) -> Result<Self, BuildError> {
+        Self::build_in(volumes, roots, site, |env| env.listing(new))
     }
 
     /// The same [of what is there](Env::for_what_is_there).

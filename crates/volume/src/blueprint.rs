@@ -28,6 +28,28 @@ pub struct Env {
     shared: Rc<RefCell<BTreeMap<String, Rc<dyn Any>>>>,
     adjoined: Rc<RefCell<Vec<Handle>>>,
     refused: Rc<RefCell<Vec<Refused>>>,
+    new: Option<NewFiles>,
+}
+
+/// The files that nodes have made in the place of missing ones. Each is open, with its lock: nobody else has one meanwhile.
+#[derive(Clone, Default)]
+pub struct NewFiles(Rc<RefCell<Vec<NewFile>>>);
+
+/// A file that a node has made.
+pub struct NewFile {
+    /// The node.
+    pub node: String,
+    /// Where it is.
+    pub path: PathBuf,
+    /// The file; it shares the node's lock.
+    pub file: std::fs::File,
+}
+
+impl NewFiles {
+    /// Those that were made since the last call.
+    pub fn take(&self) -> Vec<NewFile> {
+        self.0.take()
+    }
 }
 
 /// A node that was built [for reading](Env::for_reading), and that a start would refuse.
@@ -54,6 +76,7 @@ impl Env {
             shared: Rc::default(),
             adjoined: Rc::default(),
             refused: Rc::default(),
+            new: None,
         }
     }
 
@@ -83,6 +106,21 @@ impl Env {
     pub fn for_what_is_there(mut self) -> Self {
         self.for_what_is_there = true;
         self
+    }
+
+    /// The same, with a list of what nodes create.
+    #[must_use]
+    pub fn listing(mut self, new: &NewFiles) -> Self {
+        self.new = Some(new.clone());
+        self
+    }
+
+    /// Notes a file that a node has created and holds the lock of, for whoever [asked](Self::listing).
+    pub fn made(&self, node: &str, path: &Path, file: &std::fs::File) {
+        // Without a second descriptor nobody can remove it under its lock: it stays.
+        if let (Some(new), Ok(file)) = (&self.new, file.try_clone()) {
+            new.0.borrow_mut().push(NewFile { node: node.to_owned(), path: path.to_owned(), file });
+        }
     }
 
     /// The same for a node that everything above it can do without, see [`Blueprint::spares`].

@@ -8,7 +8,7 @@ use fathom_runtime::{Context, MILLISECOND, SECOND};
 use fathom_volume::{Buf, Env, Error, ErrorKind, Geometry, Handle, Pool, Request, Result, Volume};
 
 use super::open::{Opened, Patience, Refusal, open};
-use super::{Config, File, KIND};
+use super::{Config, File, KIND, served};
 
 /// How long a flush waits for the thread that checks, ns: a device that answers later is found by the next check.
 const PATIENCE: u64 = 2 * SECOND;
@@ -20,9 +20,7 @@ const PATIENCE: u64 = 2 * SECOND;
 pub(super) fn build(env: &Env, name: &str, config: Config) -> Result<Handle> {
     File::can_be(&env.context, &env.pool, &config)?;
     match open(&config, Patience::Usual) {
-        Ok(opened) => {
-            Handle::new(&env.context, name, KIND.name, File::of(&env.context, &env.pool, &config, opened)?)
-        }
+        Ok(opened) => served(env, name, &config, opened),
         Err(Refusal::Wrong(error)) => Err(error),
         Err(Refusal::Absent(why)) => stand_in(env, name, config, why),
     }

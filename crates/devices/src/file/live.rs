@@ -43,7 +43,7 @@ pub struct File {
     pool: Pool,
     path: String,
     file: std::fs::File,
-    _below: Option<std::fs::File>, // Locked as long as it is open.
+    _below: Vec<std::fs::File>, // Locked as long as it is open.
     sort: Sort,
     // Its place in the ring's table.
     registered: Option<u32>,

@@ -8,14 +8,15 @@
 //!
 //! A path that does not exist is created if `size` is given. `allocation` says how: `sparse` takes space when it is
 //! first written; `reserved` takes it at once (writes still convert it the first time); `written` fills it with zeroes,
-//! so that later writes only overwrite, like a database's files after a while.
+//! so that later writes only overwrite, like a database's files after a while. The file gets its name once it is whole.
 //!
 //! # Why
 //! Real storage to measure, cache, stripe and serve.
 //!
 //! # Safety
 //! A block device is opened exclusively, a file is locked, also one below a loop device: two programs, or two volumes of one
-//! program, cannot use the same one. After a failed flush or write with FUA everything fails until the volume is opened
+//! program, cannot use the same one. With `read_only` the lock is shared: other readers are let in, and
+//! a writer waits for them 10 s long and is then refused. After a failed flush or write with FUA everything fails until the volume is opened
 //! again, because the kernel may have dropped what it could not write, and would report the next flush as good. A `mirror`
 //! that takes its leg back opens it again: it copies all regions that were written since all legs were flushed. A disk
 //! without space for a write has lost nothing.
@@ -50,6 +51,7 @@ mod absent;
 mod backing;
 mod kernel;
 mod live;
+mod new;
 mod open;
 #[cfg(test)]
 mod tests;
@@ -59,8 +61,9 @@ use std::path::Path;
 use fathom_settings::{Choice, Key, Section};
 use fathom_volume::{Blueprint, Env, Handle, NamedFile, NodeKind, Result, manual};
 
+pub use backing::paths_below;
 pub use live::File;
-use open::Refusal;
+use open::{Opened, Patience, Refusal, open};
 
 use crate::{memory, sectors};
 
@@ -189,6 +192,14 @@ impl Config {
     }
 }
 
+/// A volume of an open file.
+fn served(env: &Env, name: &str, config: &Config, opened: Opened) -> Result<Handle> {
+    if opened.is_new {
+        env.made(name, Path::new(&config.path), &opened.file);
+    }
+    Handle::new(&env.context, name, KIND.name, File::of(&env.context, &env.pool, config, opened)?)
+}
+
 impl Blueprint for Config {
     fn children(&self) -> Vec<String> {
         Vec::new()
@@ -209,8 +220,9 @@ impl Blueprint for Config {
         let handle = if env.may_be_absent() {
             absent::build(env, name, config)?
         } else {
-            match File::open(&env.context, &env.pool, &config) {
-                Ok(file) => Handle::new(&env.context, name, KIND.name, file)?,
+            File::can_be(&env.context, &env.pool, &config)?;
+            match open(&config, Patience::Usual).map_err(Refusal::into_error) {
+                Ok(opened) => served(env, name, &config, opened)?,
                 // It is there, and no start takes it. A check says so, and looks at the other volumes.
                 Err(error) if env.is_for_reading() && error.key() == Some("size") => {
                     env.refuse(name, KIND.name, error.clone());

@@ -1,7 +1,7 @@
 //! Opening: creating what is not there, exclusive use, direct I/O or the stated fallback, and errors that say what to do.
 
 use std::fs::{self, File, OpenOptions};
-use std::io::{self, Write};
+use std::io;
 use std::os::fd::AsRawFd;
 use std::os::unix::fs::{FileTypeExt, MetadataExt, OpenOptionsExt};
 use std::path::Path;
@@ -11,24 +11,27 @@ use fathom_volume::{Error, ErrorKind, Geometry, Result};
 
 use super::backing::below;
 use super::kernel::{self, Facts, Sort};
-use super::{Allocation, Config, Direct};
+use super::new::New;
+use super::{Config, Direct};
 
-/// Bytes written at a time into a new file.
-const FILL: usize = 1 << 20;
 /// What is assumed of a kernel that does not tell: the least any device takes.
 const USUAL_ALIGNMENT: u32 = 512;
+/// Why the page cache stays in between.
+const NO_DIRECT: &str = "the file system has no direct I/O";
 
 /// A file, open and ours.
 pub(super) struct Opened {
     pub file: File,
-    /// The file below a loop device, locked.
-    pub below: Option<File>,
+    /// The files below a loop device, locked.
+    pub below: Vec<File>,
     pub sort: Sort,
     pub geometry: Geometry,
     /// Alignment of memory for direct I/O, bytes; 1 through the page cache.
     pub memory_alignment: usize,
     /// Why the page cache is in between, if it is.
     pub buffered: Option<String>,
+    /// Whether it was made just now.
+    pub is_new: bool,
 }
 
 /// Why a file is not available.
@@ -64,7 +67,7 @@ pub(super) enum Patience {
     None,
 }
 
-fn fail(path: &str, error: &io::Error, doing: &str, remedy: &str) -> Error {
+pub(super) fn fail(path: &str, error: &io::Error, doing: &str, remedy: &str) -> Error {
     let kind = match error.raw_os_error() {
         Some(libc::ENOSPC | libc::EDQUOT) => ErrorKind::NoSpace,
         Some(libc::ENODEV | libc::ENXIO | libc::ENOMEDIUM | libc::ESTALE) => ErrorKind::Gone,
@@ -79,9 +82,23 @@ fn misuse(path: &str, what: &str) -> Error {
     Error::new(ErrorKind::Misuse, format!("file `{path}`: {what}")).about("path")
 }
 
+/// How often a file that is replaced or removed while it is opened is looked for.
+const LOOKS: u32 = 5;
+
 /// Opens, creating the file if its size is given.
 pub(super) fn open(config: &Config, patience: Patience) -> std::result::Result<Opened, Refusal> {
+    for _ in 0..LOOKS {
+        if let Some(opened) = open_once(config, patience)? {
+            return Ok(opened);
+        }
+    }
+    Err(misuse(&config.path, "it is removed or replaced all the time: stop the program that does so").into())
+}
+
+/// None if another file is there by now.
+fn open_once(config: &Config, patience: Patience) -> std::result::Result<Option<Opened>, Refusal> {
     let path = config.path.as_str();
+    let mut new = None;
     match fs::metadata(path) {
         Ok(metadata) => {
             let sort = metadata.file_type();
@@ -93,24 +110,34 @@ pub(super) fn open(config: &Config, patience: Patience) -> std::result::Result<O
             }
         }
         Err(error) if error.kind() == io::ErrorKind::NotFound => match config.size {
-            Some(size) if config.create && !config.read_only => create(path, size, config.allocation)?,
+            Some(size) if config.create && !config.read_only => {
+                new = New::make(path, size, config.allocation)?;
+                if new.is_none() {
+                    return Ok(None);
+                }
+            }
             _ => return Err(Refusal::Absent(fail(path, &error, "cannot open", missing(config)))),
         },
         Err(error) => return Err(fail(path, &error, "cannot look at it", remedy(&error)).into()),
     }
-    let (file, refused) = open_existing(config, patience)?;
+    let (file, refused) = match &new {
+        Some(new) => past_the_page_cache(config, &new.file)?,
+        None => open_existing(config, patience)?,
+    };
     is_writable(config, &file)?;
     let facts = kernel::facts(&file).map_err(|error| fail(path, &error, "cannot ask for its size", ""))?;
     is_whole(config, &facts)?;
     lock(path, &file, config.read_only, patience)?;
-    let below = match below(&file) {
-        Some((below, is_whole)) => {
-            // Devices over parts of one file share it.
-            lock(path, &below, config.read_only || !is_whole, patience)?;
-            Some(below)
-        }
-        None => None,
-    };
+    let mut held = Vec::new();
+    for (file, is_whole) in below(&file) {
+        // Devices over parts of one file share it.
+        lock(path, &file, config.read_only || !is_whole, patience)?;
+        held.push(file);
+    }
+    if new.is_none() && facts.sort == Sort::Regular && !leads_to(path, &file) {
+        // Whoever had it locked has removed it.
+        return Ok(None);
+    }
     let buffered = direct_or_not(config, &file, &facts, refused)?;
     let memory_alignment = match (&buffered, facts.direct) {
         (Some(_), _) => 1,
@@ -118,7 +145,23 @@ pub(super) fn open(config: &Config, patience: Patience) -> std::result::Result<O
         (None, None) => USUAL_ALIGNMENT as usize,
     };
     let geometry = geometry(config, &facts, buffered.is_some())?;
-    Ok(Opened { file, below, sort: facts.sort, geometry, memory_alignment, buffered })
+    let is_new = new.is_some();
+    if new.map(New::place).transpose()? == Some(false) {
+        return Ok(None);
+    }
+    Ok(Some(Opened { file, below: held, sort: facts.sort, geometry, memory_alignment, buffered, is_new }))
+}
+
+/// Whether anything is at a path.
+pub(super) fn is_there(path: &str) -> bool {
+    fs::metadata(path).is_ok()
+}
+
+/// Whether a path leads to this file.
+fn leads_to(path: &str, file: &File) -> bool {
+    let place = |found: fs::Metadata| (found.dev(), found.ino());
+    let (found, own) = (fs::metadata(path).map(place), file.metadata().map(place));
+    matches!((found, own), (Ok(found), Ok(own)) if found == own)
 }
 
 /// What to do where a file is missing. Its file system may not be mounted: an empty file would be served in place of the data.
@@ -152,7 +195,7 @@ fn is_writable(config: &Config, file: &File) -> Result<()> {
     Err(misuse(&config.path, what))
 }
 
-fn remedy(error: &io::Error) -> &'static str {
+pub(super) fn remedy(error: &io::Error) -> &'static str {
     match error.raw_os_error() {
         Some(libc::EACCES) => "run with the rights to it, or change its owner or mode",
         Some(libc::EPERM) => "run with the rights to it; `chattr -i` it if it is immutable (lsattr)",
@@ -192,11 +235,35 @@ fn open_existing(config: &Config, patience: Patience) -> Result<(File, Option<St
     match with(libc::O_DIRECT) {
         Ok(file) => Ok((file, None)),
         Err(error) if error.raw_os_error() == Some(libc::EINVAL) => {
-            let why = "the file system has no direct I/O".to_owned();
-            with(0).map(|file| (file, Some(why))).map_err(|error| failed(&error))
+            with(0).map(|file| (file, Some(NO_DIRECT.to_owned()))).map_err(|error| failed(&error))
         }
         Err(error) => Err(failed(&error)),
     }
+}
+
+/// A file that was just made, without the page cache if asked for; with it, and the reason, where that is refused. It shares the
+/// lock.
+fn past_the_page_cache(config: &Config, new: &File) -> Result<(File, Option<String>)> {
+    let failed = |error: io::Error| fail(&config.path, &error, "cannot open", remedy(&error));
+    let file = new.try_clone().map_err(failed)?;
+    if config.direct == Direct::Off {
+        return Ok((file, None));
+    }
+    match set_flags(&file, |flags| flags | libc::O_DIRECT) {
+        Ok(()) => Ok((file, None)),
+        Err(error) if error.raw_os_error() == Some(libc::EINVAL) => Ok((file, Some(NO_DIRECT.to_owned()))),
+        Err(error) => Err(failed(error)),
+    }
+}
+
+/// Changes the flags of an open file.
+fn set_flags(file: &File, change: impl FnOnce(i32) -> i32) -> io::Result<()> {
+    // SAFETY: F_GETFL and F_SETFL take a descriptor and flags and touch no memory.
+    let status = unsafe {
+        let flags = libc::fcntl(file.as_raw_fd(), libc::F_GETFL);
+        libc::fcntl(file.as_raw_fd(), libc::F_SETFL, change(flags))
+    };
+    if status < 0 { Err(io::Error::last_os_error()) } else { Ok(()) }
 }
 
 /// Tries again while there is no answer, for ten seconds: what a killed program had is taken until the kernel has taken its
@@ -228,18 +295,22 @@ fn lock(path: &str, file: &File, shared: bool, patience: Patience) -> Result<()>
             "another volume or program has it locked, or the file below it; stop that, or use another path",
         ))
     };
-    until_free(patience, || {
-        // SAFETY: flock takes a descriptor and touches no memory.
-        if unsafe { libc::flock(file.as_raw_fd(), mode | libc::LOCK_NB) } == 0 {
-            return Some(Ok(()));
-        }
-        let error = io::Error::last_os_error();
-        if error.raw_os_error() != Some(libc::EWOULDBLOCK) {
-            return Some(Err(fail(path, &error, "cannot lock it", "")));
-        }
-        is_kept_by_the_living(file).then(taken)
+    until_free(patience, || match lock_now(file, mode) {
+        Ok(true) => Some(Ok(())),
+        Ok(false) => is_kept_by_the_living(file).then(taken),
+        Err(error) => Some(Err(fail(path, &error, "cannot lock it", ""))),
     })
     .unwrap_or_else(taken)
+}
+
+/// Locks a file; false if another one has it.
+pub(super) fn lock_now(file: &File, mode: i32) -> io::Result<bool> {
+    // SAFETY: flock takes a descriptor and touches no memory.
+    if unsafe { libc::flock(file.as_raw_fd(), mode | libc::LOCK_NB) } == 0 {
+        return Ok(true);
+    }
+    let error = io::Error::last_os_error();
+    if error.raw_os_error() == Some(libc::EWOULDBLOCK) { Ok(false) } else { Err(error) }
 }
 
 /// Entries of a folder, none where it cannot be read.
@@ -308,14 +379,8 @@ fn direct_or_not(
         let remedy = "move the file to another file system, or set direct = \"prefer\"";
         return Err(misuse(&config.path, &format!("{why}; {remedy}")).about("direct"));
     }
-    // SAFETY: F_GETFL and F_SETFL take a descriptor and flags and touch no memory.
-    let cleared = unsafe {
-        let flags = libc::fcntl(file.as_raw_fd(), libc::F_GETFL);
-        libc::fcntl(file.as_raw_fd(), libc::F_SETFL, flags & !libc::O_DIRECT)
-    };
-    if cleared < 0 {
-        return Err(fail(&config.path, &io::Error::last_os_error(), "cannot turn direct I/O off", ""));
-    }
+    set_flags(file, |flags| flags & !libc::O_DIRECT)
+        .map_err(|error| fail(&config.path, &error, "cannot turn direct I/O off", ""))?;
     Ok(Some(why))
 }
 
@@ -327,7 +392,8 @@ fn is_whole(config: &Config, facts: &Facts) -> std::result::Result<(), Refusal> 
         let remedy = match facts.sort {
             // Whoever has lost the end of a file must not be told to remove the rest.
             Sort::Regular => {
-                "bring back what it held if something has made it shorter; otherwise ask for less, or leave `size` out"
+                "bring back what it held if something has made it shorter; if it was never in use (a creation that was interrupted), \
+                 remove it and create it again; otherwise ask for less, or leave `size` out"
             }
             Sort::Block => "ask for less, or leave `size` out",
         };
@@ -374,55 +440,4 @@ fn geometry(config: &Config, facts: &Facts, buffered: bool) -> Result<Geometry> 
         volatile_cache: !durable,
         atomic_write: facts.atomic_write.filter(|_| !buffered).unwrap_or(0).max(logical_sector),
     })
-}
-
-/// Makes a file of that size; leaves none behind if that fails.
-fn create(path: &str, size: u64, allocation: Allocation) -> Result<()> {
-    let failed = |error: &io::Error| fail(path, error, "cannot create it", remedy(error));
-    // Whoever may open it reads the volume, and could lock it.
-    let mut options = OpenOptions::new();
-    let mut file =
-        options.write(true).create_new(true).mode(0o600).open(path).map_err(|error| failed(&error))?;
-    let made = fill(&mut file, size, allocation).and_then(|()| sync_folder(Path::new(path)));
-    made.map_err(|error| {
-        // The first error is the one to tell.
-        let _ = fs::remove_file(path);
-        let doing = format!("cannot create it with {size} bytes");
-        let too_large = matches!(error.raw_os_error(), Some(libc::ENOSPC | libc::EDQUOT | libc::EFBIG));
-        fail(path, &error, &doing, remedy(&error)).about(if too_large { "size" } else { "path" })
-    })
-}
-
-fn fill(file: &mut File, size: u64, allocation: Allocation) -> io::Result<()> {
-    match allocation {
-        Allocation::Sparse => file.set_len(size)?,
-        Allocation::Reserved => {
-            let length = i64::try_from(size).map_err(|_| io::Error::from_raw_os_error(libc::EFBIG))?;
-            // SAFETY: fallocate takes a descriptor and numbers and touches no memory.
-            if unsafe { libc::fallocate(file.as_raw_fd(), 0, 0, length) } != 0 {
-                return Err(io::Error::last_os_error());
-            }
-        }
-        Allocation::Written => {
-            let zeroes = vec![0; FILL];
-            let mut left = size;
-            while left > 0 {
-                let count = left.min(FILL as u64);
-                file.write_all(&zeroes[..count as usize])?;
-                left -= count;
-            }
-        }
-    }
-    file.sync_all()?;
-    // Nobody needs its zeroes in memory; and the kernel has them in large pieces, in which small writes are dear. It may
-    // keep them nevertheless.
-    // SAFETY: posix_fadvise takes a descriptor and numbers and touches no memory.
-    unsafe { libc::posix_fadvise(file.as_raw_fd(), 0, 0, libc::POSIX_FADV_DONTNEED) };
-    Ok(())
-}
-
-/// Makes a new name durable.
-fn sync_folder(path: &Path) -> io::Result<()> {
-    let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());
-    File::open(folder.unwrap_or(Path::new(".")))?.sync_all()
 }

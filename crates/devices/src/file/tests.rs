@@ -11,6 +11,7 @@ use fathom_runtime::{RingSetup, Runtime};
 use fathom_volume::{Blueprint, Class, Env, Error, ErrorKind, Handle, Pool, Request, Result};
 use tempfile::TempDir;
 
+use super::new::New;
 use super::{Allocation, Config, Direct};
 use crate::testing::read;
 
@@ -119,6 +120,26 @@ fn a_file_that_is_made_is_its_owner_s_alone() {
         let mode = fs::metadata(&path).expect("it is there").permissions().mode();
         assert_eq!(mode & 0o777, 0o600, "{allocation:?}");
     }
+}
+
+#[test]
+fn a_file_has_its_name_once_it_is_whole_and_leaves_nothing_before() {
+    let folder = folder();
+    let at = folder.path().join("disk");
+    let path = at.to_string_lossy();
+    let make =
+        || New::make(&path, 1 << 20, Allocation::Written).expect("there is room").expect("nobody else");
+    drop(make());
+    assert!(!at.exists(), "given up");
+    let (first, second) = (make(), make());
+    assert!(!at.exists(), "it has no name yet");
+    assert!(first.place().expect("the folder is there"));
+    assert!(!second.place().expect("the folder is there"), "the other one was first");
+    assert_eq!(fs::metadata(&at).expect("it is there").len(), 1 << 20);
+    // What the settings refuse of a new file is no file.
+    fs::remove_file(&at).expect("it is there");
+    assert!(refused(&sized(&at, 1 << 20 | 1)).to_string().contains("no multiple"));
+    assert!(!at.exists());
 }
 
 #[test]

@@ -122,6 +122,23 @@ fn two_volumes_on_one_file_are_refused_under_whichever_names() {
         return;
     }
     let Some(device) = host::Loop::attach(&directory.join("a.img"), 512) else { return };
+    let by_loop = "lead to the same bytes by a loop device";
+    {
+        let another = host::Loop::attach(&directory.join("a.img"), 512).expect("there was one");
+        let over = host::Loop::attach(Path::new(&another.0), 512).expect("there was one");
+        let pairs =
+            [("a.img", &*device.0), (&device.0, "hard.img"), (&device.0, &another.0), ("a.img", &over.0)];
+        for (first, second) in pairs {
+            refused(&directory, &two(first, second), 2, by_loop);
+        }
+        // Two daemons, too: the lock goes down to the file.
+        let mut first = Daemon::start_in(&directory, &exported(&directory, "a.img", ""));
+        let apart = directory.join("apart");
+        fs::create_dir(&apart).expect("writable");
+        refused_as(&apart, &exported(&apart, &over.0, ""), (1, 3), "has it locked");
+        assert!(first.stop().success());
+        std::mem::forget(first);
+    }
     if success("addpart", &[&device.0, "1", "2048", "6144"]).is_none() {
         return;
     }
@@ -130,6 +147,7 @@ fn two_volumes_on_one_file_are_refused_under_whichever_names() {
     for (first, second) in [(&device.0, &part), (&part, &device.0)] {
         refused(&directory, &two(first, second), 2, "are a disk and its partition");
     }
+    refused(&directory, &two("a.img", &part), 2, by_loop);
 }
 
 /// The volume that was made of it is named by the layer above; the device, and the size it needs, are what a person can mend.

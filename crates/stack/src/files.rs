@@ -9,8 +9,8 @@ use crate::place::Place;
 use crate::volumes::{Node, Volumes};
 
 impl Volumes {
-    /// Checks that no two of these volumes and all below them are one file, under whichever names, or a disk and its
-    /// partition; false if two are. Readers may share one. Relative paths begin in `directory`.
+    /// Checks that no two of these volumes and all below them are one file, under whichever names, a loop device and what is
+    /// below it, or a disk and its partition; false if two are. Readers may share one. Relative paths begin in `directory`.
     pub fn check_files(&self, roots: &[String], directory: &Path, diagnostics: &Diagnostics) -> bool {
         let before = diagnostics.reported();
         let mut taken: Vec<(Place, &Node, NamedFile<'_>)> = Vec::new();
@@ -18,7 +18,8 @@ impl Volumes {
             let Some(file) = node.blueprint.file() else { continue };
             let at = Place::of(&directory.join(file.path));
             let same = |(other, _, user): &&(Place, &Node, NamedFile<'_>)| {
-                (other.is_same(&at) || other.is_part(&at)) && !(file.read_only && user.read_only)
+                (other.is_same(&at) || other.is_part(&at) || other.is_below(&at))
+                    && !(file.read_only && user.read_only)
             };
             if let Some((place, user, other)) = taken.iter().find(same) {
                 let name = &user.name;
@@ -27,6 +28,11 @@ impl Volumes {
                 } else if place.is_part(&at) {
                     format!(
                         "`{}` and the `{}` of `{name}` are a disk and its partition",
+                        file.path, other.path
+                    )
+                } else if !place.is_same(&at) {
+                    format!(
+                        "`{}` and the `{}` of `{name}` lead to the same bytes by a loop device",
                         file.path, other.path
                     )
                 } else {

@@ -19,6 +19,8 @@ pub fn canonical(path: &Path) -> PathBuf {
 pub(crate) struct Place {
     path: PathBuf,
     storage: Option<Storage>,
+    /// What a loop device shows, and whether all of it.
+    below: Vec<(Storage, bool)>,
 }
 
 /// What the kernel calls what is there, whichever name led to it.
@@ -31,9 +33,19 @@ enum Storage {
     Disk(u64, Option<u64>),
 }
 
+impl Storage {
+    fn is_part(self, other: Self) -> bool {
+        match (self, other) {
+            (Self::Disk(one, whole), Self::Disk(another, of)) => whole == Some(another) || of == Some(one),
+            _ => false,
+        }
+    }
+}
+
 impl Place {
     pub(crate) fn of(path: &Path) -> Self {
-        Self { path: canonical(path), storage: storage(path) }
+        let storage = storage(path);
+        Self { path: canonical(path), storage, below: storage.map(below).unwrap_or_default() }
     }
 
     /// Whether both lead to one file or device.
@@ -43,12 +55,21 @@ impl Place {
 
     /// Whether one is a partition of the other.
     pub(crate) fn is_part(&self, other: &Self) -> bool {
-        match (self.storage, other.storage) {
-            (Some(Storage::Disk(one, whole)), Some(Storage::Disk(another, of))) => {
-                whole == Some(another) || of == Some(one)
-            }
-            _ => false,
-        }
+        matches!((self.storage, other.storage), (Some(one), Some(another)) if one.is_part(another))
+    }
+
+    /// Whether both lead to the same bytes by a loop device. Two of them may show parts of one file.
+    pub(crate) fn is_below(&self, other: &Self) -> bool {
+        let of = |place: &Self| {
+            let own = place.storage.map(|storage| (storage, true));
+            own.into_iter().chain(place.below.iter().copied()).collect::<Vec<_>>()
+        };
+        let meets = |(one, all): (Storage, bool), (other, whole): (Storage, bool)| {
+            (all || whole) && (one == other || one.is_part(other))
+        };
+        let (ours, theirs) = (of(self), of(other));
+        let is_loop = !self.below.is_empty() || !other.below.is_empty();
+        is_loop && ours.iter().any(|one| theirs.iter().any(|other| meets(*one, *other)))
     }
 }
 
@@ -62,6 +83,19 @@ fn storage(path: &Path) -> Option<Storage> {
     } else {
         Storage::File(there.dev(), there.ino())
     })
+}
+
+/// What a loop device shows, from the top down, and whether all of each.
+#[cfg(feature = "real")]
+fn below(storage: Storage) -> Vec<(Storage, bool)> {
+    let Storage::Disk(number, _) = storage else { return Vec::new() };
+    let paths = fathom_devices::file::paths_below(number).into_iter();
+    paths.filter_map(|(path, whole)| Some((self::storage(&path)?, whole))).collect()
+}
+
+#[cfg(not(feature = "real"))]
+fn below(_: Storage) -> Vec<(Storage, bool)> {
+    Vec::new()
 }
 
 /// The disk that a partition is on.

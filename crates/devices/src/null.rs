@@ -1,8 +1,8 @@
 //! `null`: answers at once and keeps nothing.
 //!
 //! # What it does
-//! Every request succeeds without doing anything, in both clocks. A read leaves its buffer as it is: the content is
-//! unspecified, and written data is not returned.
+//! Every request succeeds without doing anything, in both clocks. Written data is not returned: a read gives zeroes, because
+//! its buffer may hold what another volume's request left there.
 //!
 //! # Why
 //! It shows the cost of the layers above, and nothing else.
@@ -74,7 +74,8 @@ impl Volume for Null {
         &self.geometry
     }
 
-    async fn read(&self, _: &Request, _: Buf) -> Result<()> {
+    async fn read(&self, _: &Request, into: Buf) -> Result<()> {
+        into.with_mut(|bytes| bytes.fill(0));
         Ok(())
     }
 
@@ -98,7 +99,8 @@ impl Volume for Null {
 #[cfg(test)]
 mod tests {
     use fathom_conformance::Suite;
-    use fathom_volume::Blueprint;
+    use fathom_runtime::Runtime;
+    use fathom_volume::{Blueprint, Env, Pool, Request};
 
     use super::Config;
     use crate::testing::read;
@@ -107,6 +109,18 @@ mod tests {
     fn it_conforms_but_for_its_content() {
         let config = Config { size: (4 << 20) + 512 };
         Suite::new(move |bench| config.build(&bench.env, "volume", Vec::new())).without_data().check();
+    }
+
+    #[test]
+    fn a_read_shows_nothing_of_what_its_buffer_held() {
+        let runtime = Runtime::virtual_time(1);
+        let context = runtime.context();
+        let env = Env::new(context.clone(), Pool::new(&context));
+        let volume = Config { size: 1 << 20 }.build(&env, "volume", Vec::new()).expect("it needs nothing");
+        let held = env.pool.copy_of(&[7; 4096]);
+        let read = volume.read(Request::new(0, 4096), held.clone());
+        runtime.block_on(read).expect("it answers").expect("it never fails");
+        held.with(|bytes| assert_eq!(bytes, [0; 4096]));
     }
 
     #[test]

@@ -19,16 +19,17 @@ use crate::log::exit;
 use crate::memory::give_back_when_idle;
 use crate::notify::notify;
 use crate::settings::{Settings, Tls};
-use crate::signals::Signals;
+use crate::signals::EarlySignals;
 use crate::state::{Phase, State};
 use crate::stop::{self, listen_to_signals};
 use crate::ublk;
 
-/// Runs the daemon until it is asked to stop. Relative paths of volumes begin in `directory`.
+/// Runs the daemon until it is asked to stop. Relative paths of volumes begin in `directory`. Signals are `early`'s until the
+/// executor runs.
 ///
 /// # Errors
 /// A message that says what is in the way.
-pub fn run(settings: Settings, directory: &Path) -> Result<(), String> {
+pub fn run(settings: Settings, directory: &Path, early: EarlySignals) -> Result<(), String> {
     let wrong = settings.path_problems();
     if !wrong.is_empty() {
         return Err(wrong.join("; "));
@@ -39,7 +40,7 @@ pub fn run(settings: Settings, directory: &Path) -> Result<(), String> {
     let site = site(setup, directory, seed()?)?;
     let built = Stack::build_of_what_is_there(&settings.volumes, &settings.roots(), &site);
     let stack = built.map_err(|error| error.to_string())?;
-    site.runtime().block_on(live(settings, &stack)).map_err(|deadlock| deadlock.to_string())?
+    site.runtime().block_on(live(settings, &stack, early)).map_err(|deadlock| deadlock.to_string())?
 }
 
 /// A seed for everything random, said in the log.
@@ -73,6 +74,11 @@ fn tell_loss(group: &str, status: &WritebackStatus) {
     }
 }
 
+/// Why the daemon does not start without signals.
+pub fn cannot_listen(error: &std::io::Error) -> String {
+    format!("cannot listen to signals: {error}")
+}
+
 async fn tell_of_failure(ring: Ring) {
     let error = ring.failed().await;
     tracing::error!(
@@ -83,10 +89,10 @@ async fn tell_of_failure(ring: Ring) {
     notify("STATUS=io_uring fails: restart the daemon");
 }
 
-async fn live(settings: Settings, stack: &Stack<'_>) -> Result<(), String> {
+async fn live(settings: Settings, stack: &Stack<'_>, early: EarlySignals) -> Result<(), String> {
     let (context, pool) = (stack.site().context(), stack.site().pool());
     let ring = context.ring().ok_or("the daemon runs on the real clock only")?.clone();
-    let signals = Signals::new(&ring).map_err(|error| format!("cannot listen to signals: {error}"))?;
+    let signals = early.hand_over(&ring).map_err(|error| cannot_listen(&error))?;
     let served = settings.exports.iter().map(|export| {
         let volume = stack.get(&export.volume).ok_or_else(|| format!("no volume `{}`", export.volume))?;
         Ok(Served::new(&context, export, volume.clone()))

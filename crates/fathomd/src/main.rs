@@ -40,6 +40,7 @@ use fathom_settings::Diagnostics;
 
 use crate::log::{Log, tell};
 use crate::settings::{Settings, Wrong};
+use crate::signals::EarlySignals;
 
 /// Serves volumes over NBD and FUSE as a settings file says.
 #[derive(Debug, Parser)]
@@ -83,6 +84,7 @@ enum LogFormat {
 const USAGE: u8 = 2;
 
 fn main() -> ExitCode {
+    signals::block();
     let code = run(&Arguments::parse());
     Log::get().flush();
     code
@@ -99,6 +101,17 @@ fn run(arguments: &Arguments) -> ExitCode {
     match arguments.log {
         LogFormat::Text => log.init(),
         LogFormat::Json => log.json().flatten_event(true).init(),
+    }
+    let serves = !(arguments.keys || arguments.check || arguments.create);
+    let early = match serves.then(EarlySignals::begin).transpose() {
+        Ok(early) => early,
+        Err(error) => {
+            tracing::error!("{}", daemon::cannot_listen(&error));
+            return check::FAILED.into();
+        }
+    };
+    if early.is_none() {
+        signals::unblock();
     }
     let (Some(file), false) = (&arguments.settings, arguments.keys) else {
         return print(&format!("{:#}\n", keys::to_json()), 0);
@@ -120,10 +133,9 @@ fn run(arguments: &Arguments) -> ExitCode {
         return print(&text, found.code());
     }
     descriptors::raise(&settings.daemon);
-    let done = if arguments.create {
-        create::create(&settings, &directory)
-    } else {
-        daemon::run(settings, &directory)
+    let done = match early {
+        Some(early) => daemon::run(settings, &directory, early),
+        None => create::create(&settings, &directory),
     };
     match done {
         Ok(()) => ExitCode::SUCCESS,

@@ -34,8 +34,8 @@ pub async fn listen_to_signals(state: Rc<State>, signals: Signals) {
                 state.hurry.say();
             }
             Ok(SignalRequest::Stop) => give_up(&state, "a third signal"),
-            Ok(SignalRequest::Reload) => {
-                tracing::warn!("SIGHUP: settings are read at the start only; restart to apply changes");
+            Ok(other) => {
+                other.is_told();
             }
             Err(error) => {
                 tracing::error!(%error, "cannot listen to signals any more");

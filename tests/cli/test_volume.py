@@ -127,6 +127,55 @@ def test_drain_asks_and_then_stops(settings: Path, runner: CliRunner) -> None:
     assert server.asked == ["POST /drain", "POST /stop"]
 
 
+def test_a_drain_that_stalls_is_told_and_the_daemon_is_stopped_all_the_same(settings: Path, runner: CliRunner) -> None:
+    stalled = (504, {"error": "no device has completed anything for 3s: not drained", "stalled": True})
+    for options, asked in (([], ["POST /drain"]), (["--stop"], ["POST /drain", "POST /stop"])):
+        path = settings.with_name("status.sock")
+        path.unlink(missing_ok=True)
+        server = StandIn(path, [stalled, (202, {"stopping": True})])
+        done = runner.invoke(build(), ["volume", "drain", str(settings), *options])
+        server.close()
+        assert done.exit_code == 4, done.output
+        assert "no device has completed anything for 3s" in done.output
+        assert server.asked == asked
+
+
+def test_a_daemon_that_does_not_answer_ends_a_drain(
+    settings: Path, runner: CliRunner, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("fathom.host.fathomd.PATIENCE_S", 0.3)
+    monkeypatch.setattr("fathom.host.fathomd.PROBE_S", 0.1)
+    monkeypatch.setattr("fathom.host.fathomd.ask.__defaults__", (0.3,))
+    with socket.socket(socket.AF_UNIX) as silent:
+        silent.bind(str(settings.with_name("status.sock")))
+        silent.listen()
+        done = runner.invoke(build(), ["volume", "drain", str(settings), "--stop"])
+    assert done.exit_code == 4, done.output
+    assert "does not answer" in done.output
+    assert "SIGSTOP" in done.output
+
+
+@pytest.mark.parametrize("body", [{}, {"version": 7}, {**STATUS, "exports": "none"}])
+@pytest.mark.parametrize("command", [["status"], ["drain"], ["top", "--count", "1"]])
+def test_what_answers_otherwise_is_no_daemon(
+    settings: Path, runner: CliRunner, command: list[str], body: dict[str, Any]
+) -> None:
+    server = StandIn(settings.with_name("status.sock"), [(200, body)])
+    done = runner.invoke(build(), ["volume", command[0], str(settings), *command[1:]])
+    server.close()
+    assert done.exit_code == 4, done.output
+    assert "this is no fathomd" in done.output
+
+
+def test_an_answer_without_an_end_is_given_up(settings: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("fathom.host.fathomd.LARGEST_ANSWER", 10)
+    path = settings.with_name("status.sock")
+    server = StandIn(path, [(200, STATUS)])
+    with pytest.raises(FathomError, match="more than"):
+        ask(path, "GET", "/status")
+    server.close()
+
+
 def test_what_the_daemon_refuses_is_an_error_with_its_words(settings: Path) -> None:
     path = settings.with_name("status.sock")
     server = StandIn(path, [(500, {"error": "the cache is gone"})])

@@ -10,7 +10,7 @@ use serde_json::json;
 
 use crate::cut::{Cancellation, CountGuard, UndecidedPeers};
 use crate::state::State;
-use crate::{metrics, status};
+use crate::{metrics, status, stop};
 
 /// A request that is not here by then is none, and a caller that has not taken its answer by then does not want it.
 const PATIENCE: Nanos = 5 * SECOND;
@@ -51,17 +51,17 @@ pub async fn serve(state: Rc<State>, listener: Rc<Port>, access: Access) {
             else {
                 return;
             };
-            let reply = if line.starts_with("POST /drain ") {
+            let reply = if access == Access::All && line.starts_with("POST /drain ") {
                 // That takes as long as it takes, and nobody is crowded out of it.
                 drop(presence);
                 match CountGuard::one_of(&draining, MOST_CALLERS) {
-                    Some(_place) => respond(&state, &line, access).await,
+                    Some(place) => drain(&state, place).await,
                     None => {
                         object("503 Service Unavailable", &json!({ "error": "too many wait for a drain" }))
                     }
                 }
             } else {
-                respond(&state, &line, access).await
+                respond(&state, &line, access)
             };
             // A caller that has gone needs no answer.
             let answered = within(&context, PATIENCE, port.write_all(reply.as_bytes()));
@@ -84,17 +84,23 @@ async fn request(port: &Port) -> Option<String> {
     Some(String::from_utf8_lossy(line).into_owned())
 }
 
-async fn respond(state: &Rc<State>, line: &str, access: Access) -> String {
+async fn drain(state: &Rc<State>, place: CountGuard) -> String {
+    match stop::drain(state, place).await {
+        Ok(()) => object("200 OK", &json!({ "drained": true })),
+        Err((error, is_stalled)) => {
+            let code = if is_stalled { "504 Gateway Timeout" } else { "500 Internal Server Error" };
+            object(code, &json!({ "error": error, "stalled": is_stalled }))
+        }
+    }
+}
+
+fn respond(state: &Rc<State>, line: &str, access: Access) -> String {
     let mut words = line.split(' ');
     let (method, path) = (words.next().unwrap_or_default(), words.next().unwrap_or_default());
     let path = path.split('?').next().unwrap_or_default();
     match (method, path, access) {
         ("GET", "/metrics", _) => reply("200 OK", "text/plain; version=0.0.4", &metrics::text(state)),
         ("GET", "/status", Access::All) => object("200 OK", &status::report(state)),
-        ("POST", "/drain", Access::All) => match state.lifecycle.drain().await {
-            Ok(()) => object("200 OK", &json!({ "drained": true })),
-            Err(error) => object("500 Internal Server Error", &json!({ "error": error.to_string() })),
-        },
         ("POST", "/stop", Access::All) => {
             state.ask_to_stop("status socket");
             object("202 Accepted", &json!({ "stopping": true }))

@@ -2,11 +2,13 @@
 //! and no wait is without an end: clients have `client_patience`, devices have to complete something within `stall_patience`,
 //! and the operator may be in a hurry.
 
+use std::cell::Cell;
 use std::rc::Rc;
 
 use fathom_runtime::{Nanos, SECOND, within};
 use fathom_volume::{Handle, Kind};
 
+use crate::cut::CountGuard;
 use crate::listeners::Listeners;
 use crate::log::exit;
 use crate::notify::notify;
@@ -69,7 +71,7 @@ pub async fn stop(state: &Rc<State>, listeners: Listeners) -> Result<(), String>
         }
     }
     unmount(state, patience).await;
-    let closed = unless_stalled(state, async {
+    let closed = unless_stalled(state, completed, async {
         match state.settings.at_stop {
             AtStop::Drain => {
                 ublk::close(&state.devices.take()).await;
@@ -78,10 +80,7 @@ pub async fn stop(state: &Rc<State>, listeners: Listeners) -> Result<(), String>
             AtStop::Keep => state.lifecycle.flush().await,
         }
     });
-    let Some(closed) = closed.await else {
-        let patience = std::time::Duration::from_nanos(state.settings.stall_patience);
-        give_up(state, &format!("no device has completed anything for {patience:?}"));
-    };
+    let Some(closed) = closed.await else { give_up(state, &stalled(state)) };
     let result = closed.map_err(|error| error.to_string());
     match &result {
         Ok(()) => tracing::info!("everything acknowledged is durable; stopped"),
@@ -112,8 +111,36 @@ async fn within_patience(state: &State, patience: Nanos, future: impl Future<Out
     state.hurry.unless(within(&state.context, patience, future)).await.flatten().is_some()
 }
 
-/// What is up to devices; None if none of them completes anything for `stall_patience`.
-async fn unless_stalled<T>(state: &State, future: impl Future<Output = T>) -> Option<T> {
+/// Waits until the backing volumes hold everything that was answered before, as long as that gets on. If it does not, the drain
+/// continues with nobody waiting for it, and keeps its `place`.
+///
+/// # Errors
+/// What is not drained, and whether that is because no device completes anything.
+pub async fn drain(state: &Rc<State>, place: CountGuard) -> Result<(), (String, bool)> {
+    let flushed = Rc::new(Cell::new(0));
+    let (counting, lifecycle) = (Rc::clone(&flushed), state.lifecycle.clone());
+    let drained = state.context.spawn(async move {
+        let _place = place;
+        lifecycle.drain_counting(&counting).await
+    });
+    // What clients have done meanwhile says nothing about it.
+    match unless_stalled(state, |state| flushed.get() + state.lifecycle.drained(), drained).await {
+        Some(drained) => drained.map_err(|error| (error.to_string(), false)),
+        None => Err((format!("{}: not drained", stalled(state)), true)),
+    }
+}
+
+fn stalled(state: &State) -> String {
+    let patience = std::time::Duration::from_nanos(state.settings.stall_patience);
+    format!("no device has completed anything for {patience:?}")
+}
+
+/// What is up to devices; None if they complete nothing that `completed` counts for `stall_patience`.
+async fn unless_stalled<T>(
+    state: &State,
+    completed: impl Fn(&State) -> u64,
+    future: impl Future<Output = T>,
+) -> Option<T> {
     let mut future = std::pin::pin!(future);
     let (mut seen, mut since) = (completed(state), state.context.now());
     loop {

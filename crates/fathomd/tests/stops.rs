@@ -145,6 +145,23 @@ fn a_device_that_never_answers_ends_a_stop_with_a_word_and_a_code_of_its_own() {
 }
 
 #[test]
+fn a_drain_that_gets_nowhere_says_so_while_clients_continue() {
+    let (mut daemon, far) = on_a_silent_server("client_patience = \"100ms\"\nstall_patience = \"1s\"\n");
+    let mut near = Client::open(&daemon, "near");
+    let start = Instant::now();
+    let (line, body) = daemon.ask("POST", "/drain");
+    assert!(
+        line.contains("504") && body.contains("no device has completed anything for 1s"),
+        "{line} {body}"
+    );
+    assert!(start.elapsed() < Duration::from_secs(20), "{:?}", start.elapsed());
+    assert_eq!(near.read(0, 512), [0; 512]);
+    assert_eq!(daemon.ask("POST", "/stop").0, "HTTP/1.1 202 Accepted");
+    assert_eq!(daemon.wait().code(), Some(4));
+    far.signal("-CONT");
+}
+
+#[test]
 fn a_second_signal_cuts_clients_off_and_a_third_ends_it() {
     let (mut daemon, far) = on_a_silent_server("client_patience = \"1h\"\nstall_patience = \"1h\"\n");
     let mut slow = Client::open(&daemon, "near");

@@ -1,13 +1,14 @@
 //! What a stack does between being built and being dropped: it opens, drains, closes. Nodes that keep something beyond
 //! the requests they have answered (write-back groups, mirrors) take part; pools open; to all others a flush is enough.
 
+use std::cell::Cell;
 use std::collections::BTreeSet;
 use std::rc::Rc;
 
 use fathom_layers::mirror::{self, Node as Mirror, Standing, Status as MirrorStatus};
 use fathom_layers::pool::{self, Node as Pool};
 use fathom_layers::writeback::{self, Group, Status};
-use fathom_volume::{Env, Handle, Request, Result};
+use fathom_volume::{Class, Env, Handle, Request, Result};
 
 use crate::cut_short::Shapes;
 
@@ -77,9 +78,14 @@ impl Lifecycle {
     /// # Errors
     /// The first that fails; the others are flushed all the same.
     pub async fn flush(&self) -> Result<()> {
+        self.flush_counting(&Cell::default()).await
+    }
+
+    async fn flush_counting(&self, done: &Cell<u64>) -> Result<()> {
         let mut first = Ok(());
         for node in self.nodes.iter().rev() {
             let flushed = node.flush(Request::flush()).await;
+            done.set(done.get() + 1);
             // Looked at afterwards: a flush of the mirror may be what leaves a leg behind.
             if flushed.is_err() && !self.left_behind().contains(node.name()) {
                 first = first.and(flushed);
@@ -93,11 +99,26 @@ impl Lifecycle {
     /// # Errors
     /// As [`Lifecycle::flush`].
     pub async fn drain(&self) -> Result<()> {
+        self.drain_counting(&Cell::default()).await
+    }
+
+    /// The same, which counts the flushes that are done.
+    ///
+    /// # Errors
+    /// As [`Lifecycle::flush`].
+    pub async fn drain_counting(&self, flushed: &Cell<u64>) -> Result<()> {
         let mut first = Ok(());
         for group in &self.groups {
             first = first.and(group.settle().await.map_err(|error| error.at(group.name())));
         }
-        first.and(self.flush().await)
+        first.and(self.flush_counting(flushed).await)
+    }
+
+    /// A number that grows as groups bring their backing volumes up to date.
+    pub fn drained(&self) -> u64 {
+        let of =
+            |(_, status): (&str, Status)| status.committed + status.applied + status.usage.of(Class::Destage);
+        self.groups().map(of).fold(0, u64::wrapping_add)
     }
 
     /// The planned end: nothing more is accepted, the backing volumes are complete without their caches.

@@ -6,12 +6,14 @@ import contextlib
 import http.client
 import json
 import os
+import select
 import shutil
 import socket
 import subprocess
 import sys
 import time
 import tomllib
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +23,18 @@ PROGRAM = "fathomd"
 # A drain may take as long as the backing volumes need for what is dirty.
 DRAIN_PATIENCE_S = 3600.0
 PATIENCE_S = 10.0
+PROBE_S = 2.0
+"""While a drain goes on, whether the daemon still answers is asked so often."""
+LARGEST_ANSWER = 64 << 20
+ANSWERS: dict[str, dict[str, type]] = {
+    "/status": {
+        "version": str, "process": int, "phase": str, "uptime_ns": int, "socket": str, "clients": list,
+        "exports": list, "writeback": list, "volumes": list,
+    },
+    "/drain": {"drained": bool},
+    "/stop": {"stopping": bool},
+}  # fmt: skip
+"""What an answer of fathomd must have, and of which type."""
 START_PATIENCE_S = 120.0
 
 
@@ -97,22 +111,71 @@ def ask(path: Path, method: str, what: str, timeout: float = PATIENCE_S) -> dict
     Raises:
         FathomError: there is no answer, or the daemon refuses.
     """
+    return _ask(path, method, what, timeout, lambda _: None)
+
+
+def drain(path: Path) -> None:
+    """Waits until the backing volumes hold everything answered so far.
+
+    That may take long: the daemon itself reports when no device completes anything, and is asked meanwhile whether it
+    still answers.
+
+    Raises:
+        FathomError: a volume failed, nothing gets on, or the daemon does not answer.
+    """
+
+    def alive(waiting: socket.socket) -> None:
+        while not select.select([waiting], [], [], PROBE_S)[0]:
+            ask(path, "GET", "/status")
+
+    _ask(path, "POST", "/drain", PATIENCE_S, alive)
+
+
+def _ask(path: Path, method: str, what: str, timeout: float, wait: Callable[[socket.socket], None]) -> dict[str, Any]:
     connection = _UnixConnection(path, timeout)
+    until = time.monotonic() + timeout
     try:
         connection.request(method, what)
+        wait(connection.sock)
+        until = max(until, time.monotonic() + PATIENCE_S)
         reply = connection.getresponse()
-        answer = json.loads(reply.read())
+        answer = json.loads(_body(reply, until))
+    except TimeoutError:
+        raise FathomError(
+            f"the daemon at {path} does not answer within {timeout:.0f} s",
+            "is it stopped (SIGSTOP) or stuck? `systemctl status fathomd`",
+        ) from None
     except (OSError, ValueError, http.client.HTTPException) as problem:
         raise FathomError(
             f"no answer from a daemon at {path}: {problem}", "is it running? `systemctl status fathomd`"
         ) from None
     finally:
         connection.close()
-    if not isinstance(answer, dict):
-        raise FathomError(f"{path}: not what fathomd answers")
-    if reply.status >= http.client.BAD_REQUEST:
+    if isinstance(answer, dict) and reply.status >= http.client.BAD_REQUEST:
         raise FathomError(f"the daemon at {path}: {answer.get('error', reply.reason)}", "its log says more")
+    wrong = [key for key, kind in ANSWERS[what].items() if not isinstance(_at(answer, key), kind)]
+    if wrong:
+        raise FathomError(
+            f"{path}: this is no fathomd: its answer to {what} lacks {', '.join(f'`{key}`' for key in wrong)}",
+            "give the status socket of a daemon, `status` under [daemon] of its settings",
+        )
     return answer
+
+
+def _at(answer: Any, key: str) -> Any:
+    return answer.get(key) if isinstance(answer, dict) else None
+
+
+def _body(reply: http.client.HTTPResponse, until: float) -> bytes:
+    """The whole body; a sender that never ends it is no daemon."""
+    body = b""
+    while chunk := reply.read1(1 << 20):
+        body += chunk
+        if len(body) > LARGEST_ANSWER:
+            raise ValueError(f"more than {LARGEST_ANSWER >> 20} MiB")
+        if time.monotonic() > until:
+            raise TimeoutError
+    return body
 
 
 class Ready:

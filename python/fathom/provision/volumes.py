@@ -115,7 +115,7 @@ def drained(status: Path) -> None:
         ProvisionError: a volume failed.
     """
     try:
-        fathomd.ask(status, "POST", "/drain", fathomd.DRAIN_PATIENCE_S)
+        fathomd.drain(status)
     except FathomError as problem:
         raise ProvisionError("input-output", problem.what) from None
 

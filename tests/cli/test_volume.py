@@ -176,6 +176,11 @@ def test_an_answer_without_an_end_is_given_up(settings: Path, monkeypatch: pytes
     server.close()
 
 
+def test_a_fenced_group_is_shown_with_its_reason() -> None:
+    shown = text({**STATUS, "writeback": [{**STATUS["writeback"][0], "fenced": "group `data` is fenced: no disk"}]})
+    assert "FENCED, nothing more is accepted: group `data` is fenced: no disk" in shown
+
+
 def test_what_the_daemon_refuses_is_an_error_with_its_words(settings: Path) -> None:
     path = settings.with_name("status.sock")
     server = StandIn(path, [(500, {"error": "the cache is gone"})])

@@ -53,7 +53,10 @@ pub fn text(state: &State) -> String {
 
 fn writeback(out: &mut String, state: &State) {
     type Value = fn(&WritebackStatus) -> f64;
-    let families: [(&str, &str, &str, Value); 9] = [
+    let families: [(&str, &str, &str, Value); 10] = [
+        ("fenced", "gauge", "1 if the group accepts nothing more until the daemon is restarted.", |status| {
+            f64::from(status.fenced.is_some())
+        }),
         ("dirty_bytes", "gauge", "Log that the backing volumes lack.", |status| status.dirty as f64),
         ("dirty_limit_bytes", "gauge", "The most that may be.", |status| status.dirty_limit as f64),
         ("lag_seconds", "gauge", "Age of the oldest write that the backing volumes lack.", |status| {

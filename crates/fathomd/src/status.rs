@@ -129,6 +129,7 @@ fn group(name: &str, status: &Status) -> Value {
     let leg = |(name, standing): &(String, &str)| json!({"name": name, "standing": standing});
     json!({
         "name": name,
+        "fenced": status.fenced,
         "dirty_bytes": dirty,
         "dirty_limit_bytes": dirty_limit,
         "lag_ns": lag,

@@ -64,6 +64,8 @@ pub struct Status {
     pub legs: Vec<(String, &'static str)>,
     /// Bytes of the log that a returning cache device still lacks.
     pub copying: u64,
+    /// Why nothing more is accepted, if the group is fenced.
+    pub fenced: Option<String>,
     /// Counters since it was opened.
     pub counts: Counts,
     /// What passed to the backing volumes, and how long users waited for it.
@@ -360,6 +362,7 @@ impl Group {
             last_loss: live.last_loss(),
             legs: live.leg_states(),
             copying: state.copying,
+            fenced: state.fence.as_ref().map(ToString::to_string),
             counts: state.counts,
             usage: live.usage(),
             open: live.context.now() - live.opened_at,

@@ -37,6 +37,8 @@ def text(found: dict[str, Any]) -> str:
             f"  write-back {group['name']}: {group['dirty_bytes']:,} bytes dirty ({share:.0f} % of the limit), "
             f"lag {group['lag_ns'] / 1e9:.1f} s"
         )
+        if why := group.get("fenced"):
+            lines.append(f"    FENCED, nothing more is accepted: {why}")
         if len(legs := group.get("legs", [])) > 1:
             told = ", ".join(f"{leg['name']} {leg['standing']}" for leg in legs)
             copying = f"; {group['copying_bytes']:,} bytes to copy" if group.get("copying_bytes") else ""

@@ -1,10 +1,10 @@
 //! Listening sockets.
 
-use std::fs::{self, File, Permissions};
+use std::fs::{self, File, Metadata, Permissions};
 use std::io;
 use std::net::TcpListener;
 use std::os::fd::AsRawFd;
-use std::os::unix::fs::{FileTypeExt, OpenOptionsExt, PermissionsExt};
+use std::os::unix::fs::{FileTypeExt, MetadataExt, OpenOptionsExt, PermissionsExt};
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
@@ -81,13 +81,34 @@ pub fn lock_path(path: &Path) -> PathBuf {
     name.into()
 }
 
+/// Refuses what this process has not made as a lock: its permissions are somebody else's.
+///
+/// # Errors
+/// What it is, and what to do.
+pub fn is_a_lock(there: &Metadata) -> Result<(), &'static str> {
+    // SAFETY: no memory is touched.
+    let user = unsafe { libc::geteuid() };
+    match there.file_type() {
+        sort if sort.is_symlink() => Err("is a link: remove it"),
+        sort if !sort.is_file() => Err("is no file: move it"),
+        _ if there.nlink() != 1 => Err("has other names, too (hard links): remove it"),
+        // Only the owner, and root, may set the permissions.
+        _ if there.uid() != user => Err("is another user's: remove it if no daemon runs"),
+        _ => Ok(()),
+    }
+}
+
 /// An exclusive lock beside the socket's path.
 fn lock(path: &Path) -> Result<File, String> {
     let place = lock_path(path);
     let says = |error: io::Error| format!("cannot lock {}: {error}", place.display());
-    // Whoever may open it could lock it. Earlier versions left it open to everybody.
+    // Whoever may open it could lock it. Earlier versions left it open to everybody. In a folder of others it may be anything.
     let mut options = File::options();
-    let file = options.create(true).truncate(false).write(true).mode(0o600).open(&place).map_err(says)?;
+    options.create(true).truncate(false).write(true).mode(0o600);
+    options.custom_flags(libc::O_NOFOLLOW | libc::O_NONBLOCK);
+    let file = options.open(&place).map_err(says)?;
+    is_a_lock(&file.metadata().map_err(says)?)
+        .map_err(|why| format!("its lock {} {why}", place.display()))?;
     file.set_permissions(Permissions::from_mode(0o600)).map_err(says)?;
     // SAFETY: integers only; the descriptor is ours.
     let status = unsafe { libc::flock(file.as_raw_fd(), libc::LOCK_EX | libc::LOCK_NB) };

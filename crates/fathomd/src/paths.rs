@@ -4,13 +4,13 @@ use std::ffi::CString;
 use std::fs;
 use std::io::{self, ErrorKind};
 use std::os::unix::ffi::OsStrExt;
-use std::os::unix::fs::{FileTypeExt, MetadataExt};
+use std::os::unix::fs::FileTypeExt;
 use std::path::Path;
 
 use fathom_settings::Section;
 use fathom_stack::{canonical, folder};
 
-use crate::listen::lock_path;
+use crate::listen::{is_a_lock, lock_path};
 
 /// Bytes of a Unix socket's path at most: `sun_path` has 108, and one ends the text.
 const LONGEST_SOCKET: usize = 107;
@@ -98,21 +98,15 @@ pub fn problems(socket: &Path, status: Option<&Path>, mounted: Option<&Path>) ->
 fn lock_of(socket: &Path) -> Result<(), String> {
     let place = lock_path(socket);
     let says = |what: &str| format!("its lock {} {what}", place.display());
-    match fs::metadata(&place) {
-        Ok(there) if !there.is_file() => Err(says("is no file: move it")),
+    match fs::symlink_metadata(&place) {
         Ok(there) => {
+            is_a_lock(&there).map_err(says)?;
             may(&place, libc::W_OK)
-                .map_err(|error| says(&format!("cannot be written: {error}; see to its rights")))?;
-            // SAFETY: no memory is touched.
-            let user = unsafe { libc::geteuid() };
-            // Only the owner, and root, may set the permissions.
-            let is_ours = user == 0 || user == there.uid();
-            if is_ours { Ok(()) } else { Err(says("is another user's: remove it if no daemon runs")) }
+                .map_err(|error| says(&format!("cannot be written: {error}; see to its rights")))
         }
         Err(error) if error.kind() != ErrorKind::NotFound => {
             Err(says(&format!("cannot be looked at: {error}")))
         }
-        Err(_) if fs::symlink_metadata(&place).is_ok() => Err(says("is a link to nothing: remove it")),
         Err(_) => Ok(()),
     }
 }

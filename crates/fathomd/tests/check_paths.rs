@@ -3,9 +3,9 @@
 
 mod common;
 
-use std::fs;
+use std::fs::{self, Permissions};
 use std::net::TcpListener;
-use std::os::unix::fs::symlink;
+use std::os::unix::fs::{PermissionsExt, symlink};
 
 use common::certificates::certificates;
 use common::check::{check, refused, text};
@@ -21,7 +21,15 @@ fn locks_and_folders_that_nobody_can_write_are_refused() {
     success("mkfifo", &[&at("pipe.sock.lock")]);
     refused(&directory, &socket(&at("pipe.sock")), 1, "pipe.sock.lock is no file: move it");
     symlink(at("none/lock"), at("two.sock.lock")).expect("writable");
-    refused(&directory, &socket(&at("two.sock")), 1, "two.sock.lock is a link to nothing: remove it");
+    refused(&directory, &socket(&at("two.sock")), 1, "two.sock.lock is a link: remove it");
+    let precious = directory.join("precious");
+    fs::write(&precious, "text").expect("writable");
+    fs::set_permissions(&precious, Permissions::from_mode(0o644)).expect("writable");
+    symlink(&precious, at("three.sock.lock")).expect("writable");
+    refused(&directory, &socket(&at("three.sock")), 1, "three.sock.lock is a link: remove it");
+    fs::hard_link(&precious, at("four.sock.lock")).expect("writable");
+    refused(&directory, &socket(&at("four.sock")), 1, "four.sock.lock has other names");
+    assert_eq!(fs::metadata(&precious).expect("it is there").permissions().mode() & 0o777, 0o644);
     // Root may write everywhere but on a file system that nobody may write.
     if !host::can_mount() {
         return;

@@ -10,7 +10,7 @@ use std::path::Path;
 use std::process::Command;
 
 use common::host::{Loop, Mounted, can_mount};
-use common::{Client, Daemon, MEMORY, directory, files, sockets, success};
+use common::{Client, Daemon, MEMORY, directory, files, sockets, success, until};
 
 /// The same in a second shape: only to be read.
 const FIXED: &str = "[exports.fixed]\nvolume = \"disk\"\nread_only = true\n";
@@ -45,6 +45,24 @@ fn fallocate(file: &File, mode: i32, offset: i64, length: i64) -> Result<(), i32
 
 fn status(daemon: &Daemon) -> serde_json::Value {
     serde_json::from_str(&daemon.ask("GET", "/status").1).expect("JSON")
+}
+
+#[test]
+fn an_unmount_by_somebody_else_is_told_and_nbd_clients_continue() {
+    if !can_mount() {
+        return;
+    }
+    let mut daemon = serve(MEMORY);
+    let mut client = Client::open(&daemon, "disk");
+    success("umount", &[&daemon.mount().display().to_string()]);
+    until("the log tells", || daemon.log().contains("unmounted by another program"));
+    assert_eq!(client.read(0, 512), [0; 512]);
+    drop(client);
+    assert!(daemon.stop().success());
+    assert_eq!(daemon.log().matches("unmounted by another program").count(), 1);
+    let mut daemon = serve(MEMORY);
+    assert!(daemon.stop().success());
+    assert!(!daemon.log().contains("unmounted by another program"), "a stop of its own is none");
 }
 
 #[test]

@@ -78,6 +78,8 @@ pub struct Mount {
     trouble: RefCell<Option<String>>,
     // The kernel has said goodbye, or we do.
     over: Cell<bool>,
+    // We have unmounted it.
+    left: Cell<bool>,
     changed: Signal,
 }
 
@@ -129,6 +131,7 @@ impl Mount {
             registered: Cell::new(0),
             trouble: RefCell::default(),
             over: Cell::new(false),
+            left: Cell::new(false),
             changed: Signal::default(),
         });
         mount.add_reader();
@@ -208,6 +211,17 @@ impl Mount {
         libc::EIO
     }
 
+    /// The kernel sends no more requests.
+    fn gone(&self) {
+        if !self.left.get() && !self.over.get() {
+            tracing::warn!(
+                mount = %self.mount.display(),
+                "unmounted by another program: the exports are no files any more; restart the daemon to have them again"
+            );
+        }
+        self.end();
+    }
+
     /// No request is executed any more.
     fn end(&self) {
         self.over.set(true);
@@ -224,6 +238,7 @@ impl Mount {
         if self.over.get() {
             return;
         }
+        self.left.set(true);
         if let Err(error) = mount::unmount(self.mount.clone(), &self.ring).await {
             tracing::warn!(mount = %self.mount.display(), %error, "cannot unmount");
         }

@@ -75,7 +75,7 @@ impl Mount {
                     if error.raw_os_error() != Some(libc::ENODEV) {
                         tracing::error!(%error, "cannot read from /dev/fuse");
                     }
-                    self.end();
+                    self.gone();
                     return None;
                 }
             }

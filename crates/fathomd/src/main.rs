@@ -31,7 +31,8 @@ mod status;
 mod stop;
 mod ublk;
 
-use std::io::Write;
+use std::fs::File;
+use std::io::{self, Read, Write};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
@@ -148,8 +149,8 @@ fn run(arguments: &Arguments) -> ExitCode {
 
 /// Prints what was asked for; the exit code. Whoever reads has seen enough if the pipe is closed; a full disk is told.
 fn print(text: &str, code: u8) -> ExitCode {
-    match std::io::stdout().write_all(text.as_bytes()) {
-        Err(error) if error.kind() != std::io::ErrorKind::BrokenPipe => {
+    match io::stdout().write_all(text.as_bytes()) {
+        Err(error) if error.kind() != io::ErrorKind::BrokenPipe => {
             tell(&format!("error: cannot print what was asked for: {error}\n"));
             check::FAILED.into()
         }
@@ -157,8 +158,19 @@ fn print(text: &str, code: u8) -> ExitCode {
     }
 }
 
+/// More is no settings file, and `/dev/zero` has no end.
+const LARGEST: u64 = 16 << 20;
+
+fn read_text(path: &Path) -> io::Result<String> {
+    let mut text = String::new();
+    if File::open(path)?.take(LARGEST + 1).read_to_string(&mut text)? as u64 > LARGEST {
+        return Err(io::Error::other("it has more than 16 MiB: this is no settings file"));
+    }
+    Ok(text)
+}
+
 fn read(path: &Path) -> Result<Settings, Wrong> {
-    let text = std::fs::read_to_string(path).map_err(|error| Wrong::File(path.to_owned(), error))?;
+    let text = read_text(path).map_err(|error| Wrong::File(path.to_owned(), error))?;
     let diagnostics = Diagnostics::new();
     let settings = Settings::read(&text, &path.display().to_string(), &diagnostics);
     let directory = path.parent().unwrap_or(Path::new(""));

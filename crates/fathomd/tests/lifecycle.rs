@@ -160,6 +160,15 @@ fn wrong_settings_are_refused_with_the_line_they_stand_in() {
 }
 
 #[test]
+fn a_settings_file_without_an_end_is_refused() {
+    let told =
+        Command::new(env!("CARGO_BIN_EXE_fathomd")).arg("/dev/zero").output().expect("the daemon was built");
+    assert_eq!(told.status.code(), Some(2));
+    let text = String::from_utf8_lossy(&told.stderr).into_owned();
+    assert!(text.contains("/dev/zero") && text.contains("more than 16 MiB"), "{text}");
+}
+
+#[test]
 fn the_manual_page_of_the_program_names_its_settings_file() {
     let told = program(env!("CARGO_BIN_EXE_fathomd"), &["--help"]).expect("the daemon was built");
     assert!(String::from_utf8_lossy(&told.stdout).contains("[exports.*]"));

@@ -94,8 +94,6 @@ impl std::error::Error for Violation {}
 
 /// EINVAL as the protocol numbers it.
 const INVALID: u32 = 22;
-/// ENOTSUP as the protocol numbers it.
-const UNSUPPORTED: u32 = 95;
 /// EOVERFLOW as the protocol numbers it.
 const OVERFLOW: u32 = 75;
 
@@ -133,7 +131,7 @@ pub fn decode(bytes: &[u8]) -> Result<Decoded, Violation> {
             (Command::WriteZeroes { keep }, flag::NO_HOLE | flag::FAST_ZERO)
         }
         command::BLOCK_STATUS => (Command::BlockStatus { one: flags & flag::REQ_ONE != 0 }, flag::REQ_ONE),
-        _ => return refused(UNSUPPORTED),
+        _ => return refused(INVALID),
     };
     // FUA goes with every command; it means something where something is written (specification, "Command flags").
     if flags & !(allowed | flag::FUA) != 0 {
@@ -186,7 +184,7 @@ mod tests {
         let decoded = decode(&header(2, 1, 9, 0, 4096)).expect("understood");
         assert_eq!(decoded, Decoded::Refused { cookie: 9, errno: 22, payload: HEADER..HEADER + 4096 });
         let decoded = decode(&header(0, 99, 9, 0, 4096)).expect("understood");
-        assert_eq!(decoded, Decoded::Refused { cookie: 9, errno: 95, payload: HEADER..HEADER });
+        assert_eq!(decoded, Decoded::Refused { cookie: 9, errno: 22, payload: HEADER..HEADER });
     }
 
     #[test]

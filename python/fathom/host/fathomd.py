@@ -153,17 +153,14 @@ def _ask(path: Path, method: str, what: str, timeout: float, wait: Callable[[soc
         connection.close()
     if isinstance(answer, dict) and reply.status >= http.client.BAD_REQUEST:
         raise FathomError(f"the daemon at {path}: {answer.get('error', reply.reason)}", "its log says more")
-    wrong = [key for key, kind in ANSWERS[what].items() if not isinstance(_at(answer, key), kind)]
+    found: dict[str, Any] = answer if isinstance(answer, dict) else {}
+    wrong = [key for key, kind in ANSWERS[what].items() if not isinstance(found.get(key), kind)]
     if wrong:
         raise FathomError(
             f"{path}: this is no fathomd: its answer to {what} lacks {', '.join(f'`{key}`' for key in wrong)}",
             "give the status socket of a daemon, `status` under [daemon] of its settings",
         )
-    return answer
-
-
-def _at(answer: Any, key: str) -> Any:
-    return answer.get(key) if isinstance(answer, dict) else None
+    return found
 
 
 def _body(reply: http.client.HTTPResponse, until: float) -> bytes:

@@ -1,5 +1,7 @@
 //! The file volume at work: one ring operation for a request, and what to do when that is not the whole answer.
 
+mod trust;
+
 use std::cell::Cell;
 use std::os::fd::AsRawFd;
 
@@ -10,6 +12,7 @@ use io_uring::{opcode, squeue, types};
 use super::Config;
 use super::kernel::{self, Sort};
 use super::open::{self, Opened, Patience};
+use trust::Fence;
 
 /// Zeroes are written in pieces of this size where the file system cannot zero a range.
 const ZEROES: u64 = 1 << 20;
@@ -50,7 +53,7 @@ pub struct File {
     memory_alignment: usize,
     buffered: Option<String>,
     read_only: bool,
-    fenced: Cell<bool>,
+    fenced: Cell<Option<Fence>>,
     // Through the page cache the kernel tells only one of several flushes that it has lost pages: one at a time, and a write
     // with FUA is a write and a flush.
     flushing: Semaphore,
@@ -98,28 +101,10 @@ impl File {
             memory_alignment: opened.memory_alignment,
             buffered: opened.buffered,
             read_only: config.read_only,
-            fenced: Cell::new(false),
+            fenced: Cell::new(None),
             flushing: Semaphore::new(1),
             bounced: Cell::new(0),
         })
-    }
-
-    #[inline]
-    fn check(&self, kind: Kind) -> Result<()> {
-        if self.fenced.get() || (self.read_only && kind != Kind::Read) { self.refuse(kind) } else { Ok(()) }
-    }
-
-    #[cold]
-    fn refuse(&self, kind: Kind) -> Result<()> {
-        let (error, why) = if self.fenced.get() {
-            (
-                ErrorKind::Fenced,
-                "a flush or a write with FUA failed, and what was written before may be lost; reopen the volume",
-            )
-        } else {
-            (ErrorKind::Misuse, "it is read_only")
-        };
-        Err(Error::new(error, format!("file `{}`: {}: {why}", self.path, kind.name())))
     }
 
     /// The entry that moves the buffer's bytes from `done` on.
@@ -236,9 +221,8 @@ impl File {
         loop {
             match moved {
                 0 => {
-                    let at = request.offset + done as u64;
-                    let what = format!("it ends at byte {at}: something made it shorter");
-                    return Err(Error::new(ErrorKind::Io, format!("file `{}`: {what}", self.path)));
+                    self.is_whole()?;
+                    return Err(self.cut_short(request.offset + done as u64));
                 }
                 1.. => done += moved as usize,
                 _ => self.put_off(-moved, &mut tries, kind, request).await?,
@@ -266,35 +250,10 @@ impl File {
         }
     }
 
-    /// Fences the file if what failed was to make things durable: the kernel may have dropped what it could not write, and
-    /// would call the next flush good.
-    fn mistrust(&self, errno: i32, kind: Kind, request: &Request) {
-        // Past the page cache, space is found before anything is written: such a write has not come to its flush.
-        let full = matches!(errno, libc::ENOSPC | libc::EDQUOT);
-        if kind == Kind::Flush || kind == Kind::Write && self.is_synchronous(request) && !full {
-            self.fenced.set(true);
-        }
-    }
-
     /// Whether a write is durable when the kernel has answered it.
     #[inline]
     fn is_synchronous(&self, request: &Request) -> bool {
         request.fua && self.buffered.is_none()
-    }
-
-    fn failure(&self, errno: i32, kind: Kind, request: &Request) -> Error {
-        let Request { offset, length, .. } = request;
-        let what = match kind {
-            Kind::Flush => "flush".to_owned(),
-            _ => format!("{} of {length} bytes at offset {offset}", kind.name()),
-        };
-        let remedy = match errno {
-            libc::ENOSPC | libc::EDQUOT => {
-                " (free some space, or create the file with allocation = \"reserved\")"
-            }
-            _ => "",
-        };
-        Error::from_errno(errno, &format!("file `{}`: {what}{remedy}", self.path))
     }
 
     /// Whether the kernel can work on the buffer as it is; a buffer without bytes is left to `bounce` to refuse.
@@ -360,6 +319,7 @@ impl File {
         self.plain(Kind::Flush, request, entry)
             .await
             .map_err(|errno| self.failure(errno, Kind::Flush, request))?;
+        self.is_whole()?;
         // What one flush has lost no other one that was under way may call durable.
         self.check(Kind::Flush)
     }
@@ -398,7 +358,7 @@ impl Volume for File {
     }
 
     fn reopen(&self) {
-        self.fenced.set(false);
+        self.trust();
     }
 
     fn facts(&self) -> Vec<(&'static str, String)> {
@@ -407,7 +367,7 @@ impl Volume for File {
     }
 
     fn counters(&self) -> Vec<(&'static str, u64)> {
-        vec![("bounced", self.bounced.get()), ("fenced", u64::from(self.fenced.get()))]
+        vec![("bounced", self.bounced.get()), ("fenced", u64::from(self.fenced.get().is_some()))]
     }
 
     async fn read(&self, request: &Request, into: Buf) -> Result<()> {
@@ -427,6 +387,9 @@ impl Volume for File {
 
     async fn write(&self, request: &Request, from: Buf) -> Result<()> {
         self.check(Kind::Write)?;
+        if request.end() == self.geometry.size {
+            self.is_whole()?;
+        }
         if request.fua && self.buffered.is_some() {
             return Box::pin(self.write_and_sync(request, &from)).await;
         }
@@ -441,7 +404,7 @@ impl Volume for File {
             None => self.step(Kind::Write, request, &from, 0).await,
         };
         if moved as usize == from.len() {
-            return Ok(());
+            return if request.fua { self.is_whole() } else { Ok(()) };
         }
         Box::pin(self.rest(Kind::Write, request, &from, moved)).await
     }
@@ -474,6 +437,7 @@ impl Volume for File {
 
     async fn write_zeroes(&self, request: &Request) -> Result<()> {
         self.check(Kind::WriteZeroes)?;
+        self.is_whole()?;
         match self.fallocate(Kind::WriteZeroes, request, libc::FALLOC_FL_ZERO_RANGE).await {
             Ok(()) => {}
             Err(errno) if is_unsupported(errno) => self.write_zeroes_by_hand(request).await?,

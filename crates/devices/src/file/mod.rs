@@ -21,6 +21,10 @@
 //! that takes its leg back opens it again: it copies all regions that were written since all legs were flushed. A disk
 //! without space for a write has lost nothing.
 //!
+//! A file that something made shorter while it was open fails everything until the next start, also after a reopen: what it held is
+//! gone, and later writes would make it longer again, with zeroes in the gap. A read behind its end, a flush, a write with FUA and a
+//! write to its end notice that. Reads that come before any of these may show such zeroes.
+//!
 //! # When it is not there
 //! A file or device that does not exist, returns an I/O error or is shorter than `size` is an error, with two
 //! exceptions: the leg of a `mirror` and one of two cache devices of a `writeback`. Those are built without it, and

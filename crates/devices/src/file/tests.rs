@@ -231,7 +231,55 @@ fn a_file_that_became_shorter_is_an_error_and_not_zeroes() {
     file.set_len(8192).expect("it can be cut");
     let read = volume.read(Request::new(4096, 8192), env.pool.get(8192));
     let error = runtime.block_on(read).expect("it answers").expect_err("half of it is gone");
-    assert!(error.to_string().contains("ends at byte 8192"), "{error}");
+    assert!(error.to_string().contains("ended at byte 8192 of 1048576"), "{error}");
+}
+
+#[test]
+fn a_file_that_was_cut_short_serves_nothing_any_more() {
+    const SIZE: u64 = 1 << 20;
+    let page = |offset: u64| Request::new(offset, 4096);
+    for (direct, notices) in [Direct::Prefer, Direct::Off].into_iter().flat_map(|direct| {
+        ["read", "flush", "write with FUA", "last write", "zeroes"].map(|what| (direct, what))
+    }) {
+        let folder = folder();
+        let path = folder.path().join("disk");
+        let (runtime, env) = runtime();
+        let config = Config { direct, ..sized(&path, SIZE) };
+        let volume = config.build(&env, "disk", Vec::new()).expect("it opens");
+        let bytes = || env.pool.copy_of(&[7; 4096]);
+        let answer = |work| runtime.block_on(work).expect("it answers");
+        let length = |bytes| {
+            let file = fs::OpenOptions::new().write(true).open(&path).expect("it is there");
+            file.set_len(bytes).expect("it can be cut");
+        };
+        answer(volume.write(page(0), bytes())).expect("it is whole");
+        length(8192);
+        // What is written behind the cut makes it longer again.
+        answer(volume.write(page(64 << 10), bytes())).expect("nobody has noticed yet");
+        let noticed = match notices {
+            "read" => runtime.block_on(volume.read(page(SIZE / 2), env.pool.get(4096))),
+            "flush" => runtime.block_on(volume.flush(Request::flush())),
+            "write with FUA" => runtime.block_on(volume.write(page(4096).with_fua(true), bytes())),
+            "last write" => runtime.block_on(volume.write(page(SIZE - 4096), bytes())),
+            _ => runtime.block_on(volume.write_zeroes(page(4096))),
+        };
+        let why = noticed.expect("it answers").expect_err(notices);
+        assert!(why.to_string().contains("ended at byte 69632"), "{notices}: {why}");
+        assert!(fs::metadata(&path).is_ok_and(|found| found.len() < SIZE), "{notices}");
+        refused(&config);
+        length(SIZE);
+        volume.reopen();
+        for answer in [
+            runtime.block_on(volume.read(page(0), env.pool.get(4096))),
+            runtime.block_on(volume.write(page(0), bytes())),
+            runtime.block_on(volume.flush(Request::flush())),
+        ] {
+            let why = answer.expect("it answers").expect_err("a part of it is gone");
+            assert_eq!(why.kind(), ErrorKind::Fenced, "{notices}: {why}");
+        }
+        drop(volume);
+        config.build(&env, "disk", Vec::new()).expect("who starts again has looked at it");
+    }
 }
 
 #[test]

@@ -69,6 +69,8 @@ pub struct Faults {
     pub reads: Rc<Cell<u32>>,
     /// Writes that will take effect, with FUA durably, and be answered with an error.
     pub unanswered: Rc<Cell<u32>>,
+    /// Bytes of the sectors that the disk has instead of the usual ones, if any.
+    pub sector: Rc<Cell<Option<u32>>>,
 }
 
 /// A disk that answers after a random time of at most `slowest` ns; with 0 at once.
@@ -97,9 +99,13 @@ impl Disk {
         // A disk that is absent has the size that the settings give, if any: each life has some of both.
         let known = !faults.absent.get() || context.seed().is_multiple_of(2);
         let size = if known { content.borrow().len() as u64 } else { Geometry::UNKNOWN_SIZE };
+        let plain = Geometry::plain(size);
+        let sector = faults.sector.get().unwrap_or(plain.logical_sector);
+        let sectors =
+            Geometry { logical_sector: sector, physical_sector: sector, atomic_write: sector, ..plain };
         let disk = Self {
             number,
-            geometry: Geometry { volatile_cache: true, ..Geometry::plain(size) },
+            geometry: Geometry { volatile_cache: true, ..sectors },
             context: context.clone(),
             random: RefCell::new(context.random(name)),
             slowest,

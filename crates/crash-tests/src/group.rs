@@ -28,6 +28,8 @@ pub struct Setup {
     pub ring: usize,
     /// Whether the redo ring has a disk of its own.
     pub own_ring: bool,
+    /// Bytes of the backing volumes' sectors that are not the usual ones.
+    pub backing_sector: Option<u32>,
 }
 
 impl Setup {
@@ -44,7 +46,15 @@ impl Setup {
             destage_depth: 4,
             ..settings
         };
-        Self { settings, volumes: 1, sectors: 32, segments: 6, ring: 64 << 10, own_ring: false }
+        Self {
+            settings,
+            volumes: 1,
+            sectors: 32,
+            segments: 6,
+            ring: 64 << 10,
+            own_ring: false,
+            backing_sector: None,
+        }
     }
 
     /// Blank disks: backing volumes, then the cache, then the ring if it has one.
@@ -114,6 +124,7 @@ impl Testbed<Group> {
     ) -> Self {
         let mut disks = Disks::new(image, seed);
         disks.env = kind(disks.env);
+        disks.faults.iter().take(setup.volumes).for_each(|backing| backing.sector.set(setup.backing_sector));
         let handles = disks.handles(disks.faults.len(), "disk", u64::MAX, slowest);
         let volumes = (0..setup.volumes).map(|number| {
             let config = Config {

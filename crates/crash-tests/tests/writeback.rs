@@ -11,6 +11,8 @@ mod legs;
 mod loss;
 #[path = "writeback/reads.rs"]
 mod reads;
+#[path = "writeback/replaced.rs"]
+mod replaced;
 #[path = "writeback/shape.rs"]
 mod shape;
 #[path = "writeback/stop.rs"]

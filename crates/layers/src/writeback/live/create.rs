@@ -5,6 +5,7 @@ use fathom_volume::{Action, Error, ErrorKind, Remedy, Result, Setting};
 
 use crate::codec::{BLOCK, Uuid};
 use crate::head::{Look, first_use};
+use crate::writeback::Settings;
 use crate::writeback::loss::{Bounds, Loss};
 use crate::writeback::redo::Pending;
 use crate::writeback::superblock::{
@@ -66,8 +67,8 @@ impl Opening {
 
     /// Whether a group may be made where no superblock is found: nothing of another one may be there.
     pub async fn check_unused(&self, caches: &[Option<CacheSuper>]) -> Result<()> {
-        // A simulated group is made by its own run.
-        if !self.parts.context.is_virtual() {
+        // A simulated group is made by its own run, on blank devices.
+        if !self.parts.context.is_virtual() || caches.iter().any(Option::is_some) {
             self.check_ring_added(caches).await?;
             self.check_renamed(None).await?;
         }
@@ -84,15 +85,32 @@ impl Opening {
     /// a ring of its own.
     async fn holds_nothing(&self, caches: &[Option<CacheSuper>], found: &str, unused: bool) -> Result<()> {
         let resized = |cache: &CacheSuper| ![0, self.ring_volume()].contains(&cache.ring_volume);
+        let unplaced = unplaced(caches);
+        let is_given_up = unplaced.is_none() || self.given_up(caches).is_some();
         for (leg, cache) in caches.iter().enumerate() {
-            let cache = cache.filter(|_| !self.parts.settings.discard_cache);
-            if let Some(cache) = cache.filter(|cache| cache.dirty || resized(cache) || cache.seq > 1) {
+            let cache = cache.filter(|_| !(self.parts.settings.discard_cache && is_given_up));
+            let counts = |cache: &CacheSuper| cache.dirty || resized(cache) || cache.seq > 1;
+            if let Some(mut cache) = cache.filter(counts) {
                 let ended = resized(&cache) && self.ended_at(cache.ring_volume).await?;
+                if let Some(newest) = unplaced.filter(|_| cache.dirty) {
+                    cache.incarnation = newest.incarnation;
+                }
                 return Err(self.no_superblock(leg, &cache, found, unused && !resized(&cache), ended));
             }
             self.check_known(leg)?;
         }
         Ok(())
+    }
+
+    /// What is lost with a log whose backing side is not found: only who names its incarnation gives it up. That the cache device
+    /// may be overwritten says nothing of a log that nobody missed.
+    pub fn given_up(&self, caches: &[Option<CacheSuper>]) -> Option<Loss> {
+        let Settings { accept_loss, discard_cache, .. } = self.parts.settings;
+        let newest = unplaced(caches)?;
+        let (incarnation, seq) = (newest.incarnation, newest.seq - 1);
+        let loss =
+            Loss { incarnation, seq, writes: newest.flushed_seq.saturating_sub(seq), ..Loss::default() };
+        (discard_cache && accept_loss == Some(incarnation)).then_some(loss)
     }
 
     /// Whether the superblocks of a group lie where the redo ring's volume would end with so many bytes.
@@ -253,7 +271,9 @@ impl Opening {
         Ok(())
     }
 
-    pub async fn create(&self) -> Result<OriginSuper> {
+    /// Makes the group. Its incarnations follow those of a log that was given up: what accepts the loss of one of these must not
+    /// accept that of a later one.
+    pub async fn create(&self, caches: &[Option<CacheSuper>]) -> Result<OriginSuper> {
         let Parts { context, pool, name, members, ring, origin_layout, .. } = &self.parts;
         let mut uuid: Uuid = [0; 16];
         context.random(&format!("write-back group {name} at {}", context.now())).fill(&mut uuid);
@@ -265,7 +285,7 @@ impl Opening {
             uuid,
             generation: 1,
             owner: 0,
-            incarnation: 0,
+            incarnation: self.given_up(caches).map_or(0, |loss| loss.incarnation),
             start: origin_layout.ring_start,
             length: origin_layout.ring_length,
             position: 0,
@@ -287,4 +307,9 @@ impl Opening {
         write(pool, ring, origin_layout.superblocks, 0, |bytes| created.encode(bytes)).await?;
         Ok(created)
     }
+}
+
+/// The newest superblock of a log that may hold what the backing volumes have not.
+fn unplaced(caches: &[Option<CacheSuper>]) -> Option<CacheSuper> {
+    caches.iter().flatten().copied().filter(|cache| cache.dirty).max_by_key(|cache| cache.incarnation)
 }

@@ -11,27 +11,42 @@ use super::opening::Opening;
 use super::superblocks::Copies;
 
 impl Opening {
-    /// Refuses a new ring beside a volume that has one on its tail, with what the group committed there.
+    /// Refuses a new ring beside a volume that has one on its tail, with what the group committed there. After a planned stop the
+    /// move is made on purpose; before it the log is not what the settings allow to overwrite.
     pub async fn check_ring_added(&self, caches: &[Option<CacheSuper>]) -> Result<()> {
         let settings = &self.parts.settings;
-        if settings.discard_cache || self.parts.members.iter().any(|member| member.mark.is_some()) {
+        if self.parts.members.iter().any(|member| member.mark.is_some()) {
             return Ok(());
         }
         for member in &self.parts.members {
             let Some(found) = self.origin_at(&member.backing, at_the_end(&member.backing)).await? else {
                 continue;
             };
-            let is_known = caches.iter().flatten().any(|cache| cache.uuid == found.uuid);
-            if found.owner == 0 && !is_known {
+            let own = || caches.iter().flatten().filter(|cache| cache.uuid == found.uuid);
+            let holds = found.owner != 0 || own().any(|cache| cache.dirty);
+            if !holds && (settings.discard_cache || own().next().is_none()) {
                 continue;
             }
             let (ring, device) = (self.parts.ring.name(), member.backing.name());
-            let text = "take `ring` out of the settings again".to_owned();
-            let remedy = self.set(vec![("ring", None)], text, None);
+            let (mut keys, mut text) =
+                (vec![("ring", None)], "take `ring` out of the settings again".to_owned());
+            if settings.discard_cache {
+                keys.push(("discard_cache", None));
+                text = "take `ring` and `discard_cache` out of the settings again".to_owned();
+            }
+            let remedy = self.set(keys, text, None);
+            let until = if holds {
+                format!(
+                    ", and its log holds writes that `{device}` has not got: neither a kill nor `at_stop = \"keep\"` nor an end with \
+                     exit code 4 puts them in place"
+                )
+            } else {
+                String::new()
+            };
             let why = format!(
-                "`ring` was added: superblocks and redo ring of the group are on the tail of `{device}`, and `{ring}` has none. To have \
-                 them on `{ring}` in future, stop the group as planned without `ring`, then set `ring` and `discard_cache = true` for \
-                 one start: `{device}` is complete then"
+                "`ring` was added: superblocks and redo ring of the group are on the tail of `{device}`, and `{ring}` has \
+                 none{until}. To have them on `{ring}` in future, drain and stop the group without `ring` (`fathom volume drain \
+                 --stop`), then set `ring` and `discard_cache = true` for one start: `{device}` is complete then"
             );
             return Err(self.refuse(ErrorKind::Misuse, "ring_added", why, vec![remedy]));
         }
@@ -42,19 +57,18 @@ impl Opening {
     /// was found in the superblock's place.
     pub async fn check_renamed(&self, found: Option<MemberMark>) -> Result<()> {
         let Some(first) = self.parts.members.first() else { return Ok(()) };
-        if self.parts.settings.discard_cache {
-            return Ok(());
-        }
+        let discards = self.parts.settings.discard_cache;
         let mut carrier = None;
         for member in self.parts.members.iter().skip(1) {
             let Some(at) = member.mark else { continue };
             // What a creation that was cut off left behind nobody ever opened.
-            if self.origin_at(&member.backing, at).await?.is_some_and(|found| found.incarnation > 0) {
+            let counts = |found: &OriginSuper| found.incarnation > 0 && !(discards && found.owner == 0);
+            if self.origin_at(&member.backing, at).await?.as_ref().is_some_and(counts) {
                 carrier = Some(member);
                 break;
             }
         }
-        let mark = found.filter(|mark| mark.opened > 0);
+        let mark = found.filter(|mark| mark.opened > 0 && !discards);
         let why = match (carrier, mark) {
             (Some(carrier), _) => format!(
                 "the group's superblock is on `{}`, which is the backing volume of `{}` and was that of the group's first volume \

@@ -27,6 +27,7 @@ mod refusals;
 mod replay;
 mod scan;
 mod scrub;
+mod sectors;
 mod shape;
 mod state;
 mod superblocks;

@@ -43,26 +43,28 @@ pub async fn open(parts: Parts) -> Result<Rc<Live>> {
     let caches = opening.read_caches().await?;
     let found = opening.find_origin(&caches).await?;
     opening.settle_shape(found.as_ref(), &caches)?;
-    let mut origin = match found {
+    let (mut origin, given_up) = match found {
         Some(found) => {
             opening.check_members(&found)?;
             opening.check_marks(&found, &caches).await?;
-            found
+            (found, None)
         }
         None => {
             opening.check_unused(&caches).await?;
-            opening.create().await?
+            (opening.create(&caches).await?, opening.given_up(&caches))
         }
     };
     let ring = opening.ring(&origin);
     // Refused before anything is written.
     let foreseen = opening.foresee(&ring, &origin).await?;
     let Verdict { chosen, loss, later } = opening.decide(&foreseen, &caches).await?;
+    opening.check_log_sectors(chosen.as_ref())?;
     origin = opening.replay(&ring, &origin).await?;
     if let Some(later) = later {
         origin.generation = origin.generation.max(later.generation);
         origin.incarnation = origin.incarnation.max(later.incarnation);
     }
+    let loss = loss.or(given_up);
     if let Some(loss) = loss {
         origin.owner = 0;
         origin.loss = loss;

@@ -47,8 +47,9 @@ impl Opening {
 
     /// Starts over on a cache device.
     pub fn discard(&self, what: &str, loses: Loses) -> Remedy {
-        let text = format!("set `discard_cache = true` to lose {what}");
-        self.set(vec![("discard_cache", Some(Setting::Flag(true)))], text, Some(loses))
+        let keys = discarding(None);
+        let text = format!("set {} to lose {what}", words(&keys));
+        self.set(keys, text, Some(loses))
     }
 
     /// Keeps superblocks and redo ring on a volume of their own from now on.
@@ -60,9 +61,9 @@ impl Opening {
     ) -> Remedy {
         let volumes = self.parts.members.iter().map(|member| member.name.clone()).collect();
         let bytes = size_with_ring(self.parts.origin_layout.ring_length);
-        let discards = if also.is_empty() { "" } else { " and `discard_cache = true`" };
+        let also_set = if also.is_empty() { String::new() } else { format!(" and {}", words(&also)) };
         let text = format!(
-            "make a volume of at least {:#} and set `ring = \"NAME\"`, its name,{discards} to {what}",
+            "make a volume of at least {:#} and set `ring = \"NAME\"`, its name,{also_set} to {what}",
             Bytes::new(bytes)
         );
         Remedy { action: Action::AddRing { volumes, bytes, keys: also }, text, loses }
@@ -311,10 +312,11 @@ impl Opening {
             text: back,
             loses: None,
         });
+        let keys = discarding(cache.dirty.then_some(cache.incarnation));
         remedies.push(if unused {
-            self.discard(discard, UNKNOWN)
+            let text = format!("set {} to lose {discard}", words(&keys));
+            self.set(keys, text, Some(UNKNOWN))
         } else {
-            let keys = vec![("discard_cache", Some(Setting::Flag(true)))];
             self.add_ring(keys, format!("use the volumes as they are and lose {discard}"), Some(UNKNOWN))
         });
         let was = if resized {
@@ -343,4 +345,21 @@ impl Opening {
     pub fn ring_volume(&self) -> u64 {
         self.parts.origin_layout.end()
     }
+}
+
+/// What allows to overwrite a cache device; a log that nobody knows to be foreign is given up by its incarnation.
+fn discarding(owner: Option<u64>) -> Vec<(&'static str, Option<Setting>)> {
+    let mut keys = vec![("discard_cache", Some(Setting::Flag(true)))];
+    keys.extend(owner.map(|owner| ("accept_loss", Some(Setting::Count(owner)))));
+    keys
+}
+
+/// Those settings as they are written.
+fn words(keys: &[(&str, Option<Setting>)]) -> String {
+    let word = |(key, value): &(&str, Option<Setting>)| match value {
+        Some(Setting::Flag(flag)) => format!("`{key} = {flag}`"),
+        Some(Setting::Count(count)) => format!("`{key} = {count}`"),
+        _ => format!("`{key}`"),
+    };
+    keys.iter().map(word).collect::<Vec<_>>().join(" and ")
 }

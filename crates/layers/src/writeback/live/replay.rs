@@ -58,6 +58,7 @@ impl Opening {
                 "the redo ring names a volume that the group has not got",
             ));
         }
+        self.check_sectors(&descriptor.extents, &format!("the redo ring on `{}`", ring.volume.name()))?;
         Ok((descriptor, chunks))
     }
 }

@@ -38,7 +38,11 @@ impl Opening {
         self.settle_shape(found.as_ref(), &caches)?;
         let Some(origin) = found else {
             report.note("the group was not made yet; its first open makes it");
-            return self.check_unused(&caches).await;
+            self.check_unused(&caches).await?;
+            if let Some(loss) = self.given_up(&caches) {
+                report.note(format!("the settings say to go on with a loss: {loss}"));
+            }
+            return Ok(());
         };
         report.created = true;
         (report.generation, report.incarnation, report.owner) =
@@ -60,6 +64,8 @@ impl Opening {
                 if let Some(loss) = verdict.loss {
                     report.note(format!("the settings say to go on with a loss: {loss}"));
                 }
+                let fits = self.check_log_sectors(verdict.chosen.as_ref());
+                fits.unwrap_or_else(|refused| report.refused(&refused));
                 if let Some(chosen) = verdict.chosen {
                     counts = (0..caches.len()).map(|leg| chosen.has_all(leg)).collect();
                     chosen.lost.iter().for_each(|why| report.note(format!("{why}; the other one counts")));
@@ -109,6 +115,8 @@ impl Opening {
         while let Some((commit, crc)) = next_commit(pool, &ring, origin, &state).await? {
             match read_batch(context, pool, &ring, &commit).await {
                 Ok((descriptor, _)) => {
+                    let place = format!("the redo ring on `{}`", ring.volume.name());
+                    self.check_sectors(&descriptor.extents, &place)?;
                     if !self.parts.hold(&descriptor.extents) {
                         report.wrong(format!(
                             "batch {} of the redo ring goes beyond its volumes",

@@ -196,10 +196,14 @@ fn same_mirror(
             ));
         }
         if found.entries.len() != count {
-            return Err(format!(
-                "leg `{name}` is one of {}, and the settings name {count}; name all of them",
-                found.entries.len()
-            ));
+            let made_of = found.entries.len();
+            let what = if made_of > count {
+                "name all of them, also one that is missing"
+            } else {
+                "a mirror keeps the number of legs that it was made with: name those alone. For more of them, make a new mirror of \
+                 other volumes and copy what this one shows"
+            };
+            return Err(format!("leg `{name}` is one of {made_of}, and the settings name {count}; {what}"));
         }
     }
     for (index, (found, name)) in supers.iter().enumerate() {

@@ -57,6 +57,19 @@ fn go_on(legs: &mut [Super], present: &[usize], nonce: u64) {
 }
 
 #[test]
+fn a_mirror_keeps_its_number_of_legs() {
+    let refusal = |legs: &[Super], names: &[&str]| {
+        let mut found = found(legs);
+        found.resize(names.len(), Found::Blank);
+        decide(&found, names, &Accepted::default()).expect_err("it has another number of legs")
+    };
+    let added = refusal(&fresh(2), &NAMES);
+    assert!(added.contains("is one of 2") && added.contains("make a new mirror"), "{added}");
+    let left_out = refusal(&fresh(3)[..2], &NAMES[..2]);
+    assert!(left_out.contains("is one of 3") && left_out.contains("name all of them"), "{left_out}");
+}
+
+#[test]
 fn blank_legs_make_a_new_mirror_and_a_missing_one_does_not() {
     assert_eq!(decide(&[Found::Blank, Found::Blank], &NAMES, &Accepted::default()), Ok(Decision::Create));
     let refusal = decide(&[Found::Blank, Found::Missing("gone".into())], &NAMES, &Accepted::default());

@@ -6,7 +6,8 @@
 //!
 //! Every opening writes both superblocks of every member with its number, the first ones before the second ones, and one that is
 //! damaged is rewritten from the other. A member whose first superblock is of an earlier opening than any second one was not
-//! there when the pool was open last: it is an older copy. A block of the map is written to its first copy, then to its second
+//! there when the pool was open last: it is an older copy. An opening also has a random name, and says that of the one before it:
+//! two members that name one opening differently are of copies of the pool that went on apart. A block of the map is written to its first copy, then to its second
 //! one; the higher version counts, and an opening makes both copies equal. So one of them may be torn, or rot, at any time.
 
 use super::map::PhysicalExtent;
@@ -135,19 +136,30 @@ pub struct Super {
     pub sector: u64,
     /// Which opening of the pool wrote this; 1 made it.
     pub opening: u64,
+    /// The random name of that opening, and of the one before it; 0 if not known.
+    pub lives: [u32; 2],
 }
 
 impl Super {
     /// Whether both are of the same member of the same pool, whichever opening wrote them.
     pub fn is_like(&self, other: &Self) -> bool {
-        Self { opening: other.opening, ..*self } == *other
+        Self { opening: other.opening, lives: other.lives, ..*self } == *other
+    }
+
+    /// Whether both name an opening that both know of alike.
+    pub fn agrees(&self, other: &Self) -> bool {
+        let known = |said: &Self| [0, 1].map(|ago| (said.opening.checked_sub(ago), said.lives[ago as usize]));
+        let is_other = |(one, other): ((Option<u64>, u32), (Option<u64>, u32))| {
+            one.0 == other.0 && one.1 != other.1 && one.1 != 0 && other.1 != 0
+        };
+        !known(self).into_iter().any(|one| known(other).into_iter().any(|other| is_other((one, other))))
     }
 
     /// Into a block.
     pub fn encode(&self, block: &mut [u8]) {
         let mut writer = Writer::new(block, SUPER_MAGIC);
         writer.bytes(&self.uuid).word(self.member as u64).word(self.extent).word(self.size);
-        writer.word(self.sector).word(self.opening);
+        writer.word(self.sector).word(self.opening).half(self.lives[0]).half(self.lives[1]);
         writer.seal();
     }
 
@@ -156,7 +168,8 @@ impl Super {
         let mut reader = Reader::new(block, SUPER_MAGIC)?;
         let (uuid, member) = (reader.bytes(), reader.word());
         let (extent, size, sector, opening) = (reader.word(), reader.word(), reader.word(), reader.word());
-        let found = Self { uuid, member: member as usize, extent, size, sector, opening };
+        let lives = [reader.half(), reader.half()];
+        let found = Self { uuid, member: member as usize, extent, size, sector, opening, lives };
         let sound = member < MOST_MEMBERS as u64 && are_countable(&[extent, size, sector, opening]);
         sound.then_some(found)
     }
@@ -224,7 +237,7 @@ mod tests {
             encode_places(&mut block, &uuid, number, version, &places);
             prop_assert_eq!(decode_places(&block, &uuid, number, places.len()), Some((version, places)));
             prop_assert_eq!(decode_places(&block, &uuid, number + 1, 1), None);
-            let found = Super { uuid, member: number, extent: 1 << 20, size: version, sector: 512, opening: version + 1 };
+            let found = Super { uuid, member: number, extent: 1 << 20, size: version, sector: 512, opening: version + 1, lives: [7, version as u32] };
             found.encode(&mut block);
             prop_assert_eq!(Super::decode(&block), Some(found));
             prop_assert!(block[512..].iter().all(|byte| *byte == 0), "one sector holds it");

@@ -49,7 +49,8 @@
 //! If one member is lost, the volume is lost: put mirrors below it, or two pools under a mirror. The map is on the first
 //! member alone, twice: one damaged copy is mended from the other, both are not. All members must be there when it opens, and
 //! none can be taken out. A member that is an older copy of itself is refused if the pool was opened since that copy was made;
-//! one that was made since the last opening is not recognised. A member with larger sectors than the pool was made with is
+//! one that was made since the last opening is not recognised. If all members were copied and both pools opened since, a member of
+//! one is refused beside those of the other. A member with larger sectors than the pool was made with is
 //! refused. A write that crosses extents is not atomic. The slot that an extent has left is not trimmed.
 
 #![allow(clippy::redundant_pub_crate)]

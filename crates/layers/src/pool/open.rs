@@ -97,6 +97,8 @@ async fn existing(parts: &Parts, found: &[Found]) -> Result<Opened> {
         };
         return Err(parts.refuse(&why));
     }
+    let counts = |index: usize| index == 0 || map.lie_on(index) > 0;
+    one_pool(parts, found, counts)?;
     if !parts.for_reading {
         for (number, block) in maps.iter().enumerate() {
             if let Some(copy) = block.older {
@@ -108,12 +110,43 @@ async fn existing(parts: &Parts, found: &[Found]) -> Result<Opened> {
             _ => None,
         });
         let next = Super { opening: said.max().unwrap_or(0) + 1, ..first };
+        let newest = found.iter().enumerate().filter_map(|(index, found)| match found {
+            Found::Whole(said, _) if counts(index) && said.opening + 1 == next.opening => Some(said.lives[0]),
+            _ => None,
+        });
+        let next = Super { lives: [new_life(parts, next.opening), newest.max().unwrap_or(0)], ..next };
         let all: Vec<usize> = (0..parts.members.len()).collect();
         for copy in [0, 1] {
             write_superblocks(parts, next, copy, &all).await?;
         }
     }
     Ok((first.uuid, map, versions))
+}
+
+/// Refuses members of copies of one pool that went on apart: what one wrote the other one has not got.
+fn one_pool(parts: &Parts, found: &[Found], counts: impl Fn(usize) -> bool) -> Result<()> {
+    let whole = |(index, found): (usize, &Found)| match found {
+        Found::Whole(said, _) if counts(index) => Some((index, *said)),
+        _ => None,
+    };
+    let said: Vec<(usize, Super)> = found.iter().enumerate().filter_map(whole).collect();
+    let Some((index, _)) = said.iter().find(|(_, said_of)| !said_of.agrees(&said[0].1)) else {
+        return Ok(());
+    };
+    Err(parts.refuse(&format!(
+        "`{}` and `{}` are of different copies of the pool: both went on since one was copied, and neither knows what the other \
+         wrote; bring back the members of one copy",
+        parts.members[said[0].0].name(),
+        parts.members[*index].name()
+    )))
+}
+
+/// A name for an opening; never the one for "not known".
+fn new_life(parts: &Parts, opening: u64) -> u32 {
+    let mut bytes = [0; 4];
+    let label = format!("opening {opening} of pool {} at {}", parts.name, parts.context.now());
+    parts.context.random(&label).fill(&mut bytes);
+    u32::from_le_bytes(bytes).max(1)
 }
 
 /// Refuses a member that ends before an extent that lies on it.
@@ -223,7 +256,7 @@ async fn create(parts: &Parts) -> Result<Opened> {
         side_by_side(both.map(write).collect()).await?;
     }
     let (extent, size, sector) = (parts.layout.extent, parts.layout.size, u64::from(parts.sector));
-    let made = Super { uuid, member: 0, extent, size, sector, opening: 1 };
+    let made = Super { uuid, member: 0, extent, size, sector, opening: 1, lives: [new_life(parts, 1), 0] };
     let all: Vec<usize> = (0..parts.members.len()).collect();
     write_superblocks(parts, made, 0, &all).await?;
     // From here on the pool is there.

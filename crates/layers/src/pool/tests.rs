@@ -253,6 +253,41 @@ fn a_member_that_is_an_older_copy_of_itself_is_refused_and_nothing_is_written() 
 }
 
 #[test]
+fn members_of_two_copies_that_went_on_apart_are_not_mixed() {
+    let disks = disks(3, DISK);
+    let config = filled(&disks);
+    let held = || disks.iter().map(|disk| disk.current.borrow().clone()).collect::<Vec<_>>();
+    let put = |bytes: &[Vec<u8>]| {
+        disks.iter().zip(bytes).for_each(|(disk, bytes)| disk.current.borrow_mut().copy_from_slice(bytes));
+    };
+    let balanced = testbed(&config, &disks, 2);
+    balanced.run(async { balanced.node.balanced().await.expect("it opens") });
+    drop(balanced);
+    let first = held();
+    let went_on = |seeds: std::ops::Range<u64>| {
+        put(&first);
+        for seed in seeds {
+            let opened = testbed(&config, &disks, seed);
+            opened.run(opened.write(0, pattern(seed), 64 * KIB)).expect("it writes");
+        }
+        held()
+    };
+    let ours = went_on(10..11);
+    for theirs in [went_on(20..21), went_on(30..32)] {
+        for which in 1..7 {
+            let of = |member: usize| if which >> member & 1 == 1 { &theirs } else { &ours };
+            let mixed: Vec<Vec<u8>> = (0..3).map(|member| of(member)[member].clone()).collect();
+            put(&mixed);
+            let said = testbed(&config, &disks, 40).refusal();
+            assert!(said.contains("different copies") || said.contains("an older copy"), "{which}: {said}");
+            assert!(mixed == held(), "a refusal writes nothing");
+        }
+        put(&theirs);
+        testbed(&config, &disks, 41).run(async {});
+    }
+}
+
+#[test]
 fn a_member_that_holds_no_extent_may_be_away_and_come_back() {
     let disks = disks(3, DISK);
     let mut config = filled(&disks);

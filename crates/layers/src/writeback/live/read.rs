@@ -148,15 +148,15 @@ impl Live {
     fn damaged(&self, record: &Rc<Record>) -> Result<Found> {
         let mut state = self.state.borrow_mut();
         if record.last_seq() > state.applied.seq {
+            let at = state.space.physical(record.position);
             drop(state);
             let error = Error::new(
                 ErrorKind::Corrupt,
                 format!(
-                    "the cache device `{}` returned other bytes than were written, at offset {} of its log, and the \
+                    "the cache device `{}` returned other bytes than were written, in the record at byte {at}, and the \
                      backing volume does not have them yet; if the device cannot be brought back as it was, \
                      `accept_loss = {}` continues with what was written before them",
                     self.legs.name(),
-                    record.position,
                     self.incarnation
                 ),
             );

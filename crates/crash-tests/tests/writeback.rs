@@ -5,6 +5,8 @@
 mod bench;
 #[path = "writeback/check.rs"]
 mod check;
+#[path = "writeback/clones.rs"]
+mod clones;
 #[path = "writeback/legs.rs"]
 mod legs;
 #[path = "writeback/loss.rs"]

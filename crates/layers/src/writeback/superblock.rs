@@ -10,6 +10,9 @@ pub const MEMBER_MAGIC: &[u8; 8] = b"FTHMWMEM";
 /// The most volumes in one group: their entries fit into a superblock.
 pub const MOST_MEMBERS: usize = 128;
 
+/// The random name of an opening; 0 if not known.
+pub type Life = u32;
+
 /// What a cache device says of itself.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct CacheSuper {
@@ -47,6 +50,12 @@ pub struct CacheSuper {
     pub began: (u64, u64),
     /// Bytes of the redo ring's volume; 0 if not known.
     pub ring_volume: u64,
+    /// The name of its incarnation.
+    pub life: Life,
+    /// What the backing side carried when that began.
+    pub before: Life,
+    /// What it carried when this log began.
+    pub root: Life,
 }
 
 impl CacheSuper {
@@ -67,6 +76,7 @@ impl CacheSuper {
             .word(self.began.0)
             .word(self.began.1)
             .word(self.ring_volume);
+        writer.half(self.life).half(self.before).half(self.root);
         writer.seal();
     }
 
@@ -91,6 +101,9 @@ impl CacheSuper {
             floor: reader.word(),
             began: (reader.word(), reader.word()),
             ring_volume: reader.word(),
+            life: reader.half(),
+            before: reader.half(),
+            root: reader.half(),
         };
         let Self { counter, generation, incarnation, base, start, length, segment, tail, seq, .. } = found;
         let (flushed_seq, began) = (found.flushed_seq, found.began);
@@ -113,6 +126,8 @@ pub struct MemberEntry {
     pub name: u64,
     /// Its mark says that this write was put in place on it, or a later one; 0 if not known.
     pub seq: u64,
+    /// What its mark carried before the last opening was noted there.
+    pub life: Life,
 }
 
 /// What the place with the redo ring says of the group.
@@ -162,6 +177,8 @@ pub struct OriginSuper {
     pub log_base: u64,
     /// The marks of all volumes say that this incarnation opened them, or a later one; 0 if not known.
     pub marked: u64,
+    /// The name of the last incarnation.
+    pub life: Life,
 }
 
 impl OriginSuper {
@@ -189,6 +206,10 @@ impl OriginSuper {
         writer.word(self.loss.writes).word(self.marked);
         for member in &self.members {
             writer.word(member.seq);
+        }
+        writer.half(self.life);
+        for member in &self.members {
+            writer.half(member.life);
         }
         writer.seal();
     }
@@ -219,10 +240,11 @@ impl OriginSuper {
             log_crc: 0,
             log_base: 0,
             marked: 0,
+            life: 0,
         };
         let count = usize::try_from(reader.word()).ok().filter(|count| *count <= MOST_MEMBERS)?;
-        found.members =
-            (0..count).map(|_| MemberEntry { size: reader.word(), name: reader.word(), seq: 0 }).collect();
+        let entry = |_| MemberEntry { size: reader.word(), name: reader.word(), seq: 0, life: 0 };
+        found.members = (0..count).map(entry).collect();
         found.flushed_seq = reader.word();
         found.log_end = reader.word();
         found.log_crc = reader.word() as u32;
@@ -230,6 +252,8 @@ impl OriginSuper {
         found.loss.writes = reader.word();
         found.marked = reader.word();
         found.members.iter_mut().for_each(|member| member.seq = reader.word());
+        found.life = reader.half();
+        found.members.iter_mut().for_each(|member| member.life = reader.half());
         let Self { counter, generation, owner, incarnation, position, batch, seq, epoch, .. } = found;
         let later = [found.flushed_seq, found.log_end, found.log_base, found.loss.writes, found.marked];
         if !are_countable(&later) {
@@ -254,6 +278,8 @@ pub struct MemberMark {
     pub opened: u64,
     /// Number of the last write that was put in place on it; 0 if not known.
     pub seq: u64,
+    /// The name of the incarnation that opened it last.
+    pub life: Life,
 }
 
 impl MemberMark {
@@ -261,6 +287,7 @@ impl MemberMark {
     pub fn encode(&self, block: &mut [u8]) {
         let mut writer = Writer::new(block, MEMBER_MAGIC);
         writer.bytes(&self.uuid).word(self.name).word(self.counter).word(self.opened).word(self.seq);
+        writer.half(self.life);
         writer.seal();
     }
 
@@ -268,7 +295,8 @@ impl MemberMark {
     pub fn decode(block: &[u8]) -> Option<Self> {
         let mut reader = Reader::new(block, MEMBER_MAGIC)?;
         let (uuid, name) = (reader.bytes(), reader.word());
-        let found = Self { uuid, name, counter: reader.word(), opened: reader.word(), seq: reader.word() };
+        let (counter, opened, seq) = (reader.word(), reader.word(), reader.word());
+        let found = Self { uuid, name, counter, opened, seq, life: reader.half() };
         are_countable(&[found.counter, found.opened, found.seq]).then_some(found)
     }
 }
@@ -297,22 +325,22 @@ mod tests {
             let seq = seq.max(1);
             let (mut block, uuid) = (vec![0; BLOCK], [9; 16]);
             let chain = chain as u32;
-            let cache = CacheSuper { counter, uuid, generation, incarnation, base: batch, dirty, start, length, segment, tail, chain, seq, leg: epoch, flushed_seq: seq, floor: batch, began: (tail, seq), ring_volume: start };
+            let cache = CacheSuper { counter, uuid, generation, incarnation, base: batch, dirty, start, length, segment, tail, chain, seq, leg: epoch, flushed_seq: seq, floor: batch, began: (tail, seq), ring_volume: start, life: chain, before: !chain, root: chain / 2 };
             cache.encode(&mut block);
             prop_assert_eq!(CacheSuper::decode(&block), Some(cache));
             prop_assert_eq!(OriginSuper::decode(&block), None);
-            let members = (0..members as u64).map(|name| MemberEntry { size: start ^ name, name, seq: seq ^ name }).collect();
+            let members = (0..members as u64).map(|name| MemberEntry { size: start ^ name, name, seq: seq ^ name, life: chain ^ name as u32 }).collect();
             let pending = Pending { bytes: tail, epochs: segment, age: seq };
             let bounds = Bounds { bytes: start, age: position };
             let loss = Loss { incarnation: epoch, seq: batch, epoch: seq, pending, bounds, writes: tail };
             let origin = OriginSuper {
                 counter, uuid, generation, owner: incarnation, incarnation, start, length, position, batch, previous: chain,
                 seq, epoch, pending, bounds, loss, legs: [start, tail], members,
-                flushed_seq: seq, log_end: tail, log_crc: chain, log_base: batch, marked: epoch,
+                flushed_seq: seq, log_end: tail, log_crc: chain, log_base: batch, marked: epoch, life: !chain,
             };
             origin.encode(&mut block);
             prop_assert_eq!(OriginSuper::decode(&block), Some(origin));
-            let mark = MemberMark { uuid, name: seq, counter, opened: incarnation, seq: tail };
+            let mark = MemberMark { uuid, name: seq, counter, opened: incarnation, seq: tail, life: chain };
             mark.encode(&mut block);
             prop_assert_eq!(MemberMark::decode(&block), Some(mark));
         }

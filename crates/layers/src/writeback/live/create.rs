@@ -278,8 +278,12 @@ impl Opening {
         let mut uuid: Uuid = [0; 16];
         context.random(&format!("write-back group {name} at {}", context.now())).fill(&mut uuid);
         self.marks.create(uuid).await?;
-        let entry =
-            |member: &Member| MemberEntry { size: member.size, name: name_hash(&member.name), seq: 0 };
+        let entry = |member: &Member| MemberEntry {
+            size: member.size,
+            name: name_hash(&member.name),
+            seq: 0,
+            life: 0,
+        };
         let created = OriginSuper {
             counter: 0,
             uuid,
@@ -303,6 +307,7 @@ impl Opening {
             log_crc: 0,
             log_base: 0,
             marked: 0,
+            life: 0,
         };
         write(pool, ring, origin_layout.superblocks, 0, |bytes| created.encode(bytes)).await?;
         Ok(created)

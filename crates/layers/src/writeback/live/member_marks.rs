@@ -13,7 +13,7 @@ use fathom_volume::{Handle, Pool, Result};
 use crate::codec::Uuid;
 use crate::side_by_side::side_by_side;
 use crate::writeback::record::Extent;
-use crate::writeback::superblock::{MemberEntry, MemberMark, OriginSuper, name_hash};
+use crate::writeback::superblock::{Life, MemberEntry, MemberMark, OriginSuper, name_hash};
 
 use super::Live;
 use super::opening::Member;
@@ -48,8 +48,8 @@ impl MemberMarks {
     pub fn new(pool: &Pool, members: &[Member]) -> Self {
         let marked = |(index, member): (usize, &Member)| {
             let at = member.mark.filter(|_| index > 0)?;
-            let mark =
-                MemberMark { uuid: [0; 16], name: name_hash(&member.name), counter: 0, opened: 0, seq: 0 };
+            let name = name_hash(&member.name);
+            let mark = MemberMark { uuid: [0; 16], name, counter: 0, opened: 0, seq: 0, life: 0 };
             Some(Marked { volume: member.backing.clone(), at, mark, due: false })
         };
         let marks = members.iter().enumerate().map(marked).collect();
@@ -101,9 +101,9 @@ impl MemberMarks {
     }
 
     /// This incarnation has opened all volumes.
-    fn opened(&self, incarnation: u64) {
+    fn opened(&self, incarnation: u64, life: Life) {
         for marked in self.marks.borrow_mut().iter_mut().flatten() {
-            (marked.mark.opened, marked.due) = (incarnation, true);
+            (marked.mark.opened, marked.mark.life, marked.due) = (incarnation, life, true);
         }
     }
 
@@ -134,6 +134,15 @@ impl MemberMarks {
         }
     }
 
+    /// Has the group's superblock know the names that the marks carry until the next one is written.
+    pub fn remember(&self, origin: &mut OriginSuper) {
+        for marked in self.marks.borrow().iter().flatten() {
+            for entry in origin.members.iter_mut().filter(|entry| entry.name == marked.mark.name) {
+                entry.life = marked.mark.life;
+            }
+        }
+    }
+
     /// The volumes that are older than the group's superblock says.
     pub fn older(&self, origin: &OriginSuper) -> Vec<OtherMoment> {
         self.differing(origin, |mark, entry| mark.opened < origin.marked || mark.seq < entry.seq)
@@ -142,6 +151,16 @@ impl MemberMarks {
     /// The volumes that have seen a later incarnation, or on which a later write was put in place.
     pub fn beyond(&self, origin: &OriginSuper, incarnation: u64, seq: u64) -> Vec<OtherMoment> {
         self.differing(origin, |mark, _| mark.opened > incarnation || mark.seq > seq)
+    }
+
+    /// The volumes that another copy of the group opened.
+    pub fn of_copies(&self, origin: &OriginSuper) -> Vec<OtherMoment> {
+        // One that is older than the first, or ahead of it, is told so.
+        let openings = origin.marked..=origin.incarnation;
+        self.differing(origin, |mark, entry| {
+            let is_known = [0, origin.life, entry.life].contains(&mark.life);
+            origin.life != 0 && openings.contains(&mark.opened) && !is_known
+        })
     }
 
     /// The last write that was put in place on any of them, as far as they say.
@@ -176,7 +195,7 @@ impl Live {
         if self.member_marks.is_empty() {
             return Ok(());
         }
-        self.member_marks.opened(self.incarnation);
+        self.member_marks.opened(self.incarnation, self.life);
         self.member_marks.write().await?;
         self.update_origin(|origin| self.member_marks.require(origin)).await
     }

@@ -1,6 +1,7 @@
 //! An open group: its devices, what it knows, and the tasks that work for it.
 
 mod close;
+mod copies_apart;
 mod create;
 mod destage;
 mod durable;
@@ -51,7 +52,7 @@ use super::lines::Lines;
 use super::loss::{Bounds, Loss};
 use super::pace::Clock;
 use super::plan::Limits;
-use super::superblock::{CacheSuper, OriginSuper};
+use super::superblock::{CacheSuper, Life, OriginSuper};
 use super::{Durability, Mode, Settings};
 use crate::codec::{BLOCK, Uuid};
 use crate::share::{Gate, Rules};
@@ -93,6 +94,7 @@ pub struct Live {
     cache_at: [u64; 2],
     uuid: Uuid,
     incarnation: u64,
+    life: Life,
     origin_super: RefCell<OriginSuper>,
     cache_super: Cell<CacheSuper>,
     /// Whose turn it is to write the cache devices' superblocks; whoever needs both turns takes this one first.

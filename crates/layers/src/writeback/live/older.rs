@@ -7,6 +7,7 @@ use crate::writeback::loss::{Bounds, Loss};
 use crate::writeback::redo::Pending;
 use crate::writeback::superblock::{CacheSuper, OriginSuper};
 
+use super::copies_apart::{goes_through, may_be_one, went_on_apart};
 use super::found_log::{Log, NoLog, Older};
 use super::opening::Opening;
 
@@ -48,11 +49,13 @@ impl Opening {
         older.ends = older.ends.max(own.scanned.end.seq).max(own.known);
         if origin.seq + 1 >= cache.seq {
             // The log begins early enough as it is.
-            older.forward = Some(own).filter(|log| log.scanned.end.seq >= older.ends);
+            let reaches = |log: &Log| log.scanned.end.seq >= older.ends && goes_through(origin, log);
+            older.forward = Some(own).filter(reaches);
             return Ok(Some(older));
         }
         let mut from = vec![(origin.log_end, origin.log_crc)];
-        from.extend((cache.began.1 == origin.seq + 1).then_some((cache.began.0, 0)));
+        let own = may_be_one(cache.root, origin.life);
+        from.extend((own && cache.began.1 == origin.seq + 1).then_some((cache.began.0, 0)));
         for (tail, chain) in from {
             let superblock = CacheSuper { tail, chain, seq: origin.seq + 1, ..cache };
             let Ok(log) = self.scan_log(leg, superblock, true).await else { continue };
@@ -73,6 +76,7 @@ impl Opening {
         // Complete without the cache, and the cache holds nothing: whoever restored them meant to.
         let at_rest = origin.owner == 0 && !cache.dirty;
         cache.uuid == origin.uuid
+            && !went_on_apart(origin, cache)
             && !at_rest
             && cache.generation >= origin.generation
             && (cache.incarnation > origin.incarnation

@@ -27,6 +27,7 @@ use crate::writeback::record::{MOST_PAYLOAD, Record};
 use crate::writeback::space::Space;
 use crate::writeback::superblock::{CacheSuper, OriginSuper};
 
+use super::copies_apart::new_life;
 use super::destage::RingState;
 use super::found_log::{Chosen, Verdict};
 use super::legs::{Leg, Legs, Standing, new_id};
@@ -123,11 +124,16 @@ impl Opening {
                     floor: incarnation,
                     began: (tail, seq),
                     ring_volume: 0,
+                    life: 0,
+                    before: 0,
+                    root: origin.life,
                 }
             }
         };
         superblock.generation = origin.generation;
         superblock.ring_volume = self.ring_volume();
+        superblock.life = new_life(&self.parts.context, &self.parts.name, incarnation);
+        superblock.before = origin.life;
         if loss.is_some() {
             superblock.floor = incarnation;
         }
@@ -138,7 +144,8 @@ impl Opening {
         superblock.dirty = keeps && scanned.is_some();
         let live = self.live(origin.clone(), superblock, scanned, loss, incarnation, legs);
         live.write_cache_super(superblock).await?;
-        origin.incarnation = incarnation;
+        (origin.incarnation, origin.life) = (incarnation, superblock.life);
+        live.member_marks.remember(&mut origin);
         let left_over = if superblock.dirty { origin.bounds } else { Bounds::default() };
         origin.bounds = live.bounds(left_over);
         origin.pending = live.pending_after(live.state.borrow().applied);
@@ -236,6 +243,7 @@ impl Opening {
             cache_at: cache_layout.superblocks,
             uuid: origin.uuid,
             incarnation,
+            life: cache.life,
             origin_super: RefCell::new(origin),
             cache_super: Cell::new(cache),
             ring_state: Cell::new(ring_state),

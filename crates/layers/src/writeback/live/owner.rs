@@ -226,6 +226,13 @@ impl Opening {
             );
             return lost("cache_older", why);
         }
+        if self.is_of_a_copy(origin, cache) {
+            let ring = self.parts.ring.name();
+            let why = format!(
+                "cache device `{device}` and `{ring}` are of different copies of the group: both went on since one was copied"
+            );
+            return lost("other_copy", why);
+        }
         if !origin.legs.contains(&cache.leg) {
             return lost("cache_behind", format!("cache device `{device}` missed writes"));
         }
@@ -329,6 +336,9 @@ impl Opening {
             floor: 0,
             began: (0, 0),
             ring_volume: 0,
+            life: origin.life,
+            before: origin.life,
+            root: 0,
         }
     }
 }

@@ -94,6 +94,10 @@ impl Opening {
                 return Err(self.refuse(ErrorKind::Misuse, "other_volumes", why, vec![remedy]));
             }
         }
+        let apart = self.marks.of_copies(origin);
+        if !apart.is_empty() {
+            return Err(self.other_copies(origin, &apart, caches));
+        }
         let older = self.marks.older(origin);
         if older.is_empty() { Ok(()) } else { Err(self.older_members(origin, &older)) }
     }
@@ -101,9 +105,10 @@ impl Opening {
     /// What is on the cache devices that somebody else may miss, or may be somebody's.
     pub fn in_the_way(&self, origin: &OriginSuper, caches: &[Option<CacheSuper>]) -> Option<Error> {
         let discards = self.parts.settings.discard_cache;
+        let is_foreign = |cache: &CacheSuper| cache.uuid != origin.uuid || self.is_of_a_copy(origin, cache);
         caches.iter().enumerate().find_map(|(leg, cache)| match cache {
-            Some(cache) if cache.dirty && cache.uuid != origin.uuid && !discards => {
-                Some(self.foreign_cache(leg, cache))
+            Some(cache) if cache.dirty && is_foreign(cache) && !discards => {
+                Some(self.foreign_cache(leg, cache, origin))
             }
             Some(_) => None,
             None => self.check_known(leg).err(),
@@ -133,7 +138,10 @@ impl Opening {
             return Ok(());
         }
         if cache.uuid != origin.uuid {
-            return Err(self.foreign_cache(leg, cache));
+            return Err(self.foreign_cache(leg, cache, origin));
+        }
+        if self.is_of_a_copy(origin, cache) {
+            return Err(self.foreign_cache(leg, cache, origin));
         }
         if cache.generation != origin.generation {
             let why = format!(

@@ -231,10 +231,15 @@ impl Opening {
     }
 
     /// Another group's writes are in the way.
-    pub fn foreign_cache(&self, leg: usize, cache: &CacheSuper) -> Error {
+    pub fn foreign_cache(&self, leg: usize, cache: &CacheSuper, origin: &OriginSuper) -> Error {
         let device = self.parts.caches[leg].name();
+        let (code, whose) = if cache.uuid == origin.uuid {
+            ("other_copy", "another copy of this group, which went on apart from it")
+        } else {
+            ("cache_of_another_group", "another group")
+        };
         let why = format!(
-            "cache device `{device}` holds writes of another group (incarnation {}) that are nowhere else",
+            "cache device `{device}` holds writes of {whose} (incarnation {}) that are nowhere else",
             cache.incarnation
         );
         let remedies = vec![
@@ -253,7 +258,7 @@ impl Opening {
             },
             self.discard("the other group's writes", UNKNOWN),
         ];
-        self.refuse(ErrorKind::Misuse, "cache_of_another_group", why, remedies)
+        self.refuse(ErrorKind::Misuse, code, why, remedies)
     }
 
     /// A cache device that holds what cannot be told.
@@ -287,7 +292,9 @@ impl Opening {
     ) -> Error {
         let (device, ring) = (self.parts.caches[leg].name(), self.parts.ring.name());
         let (has, had) = (self.ring_volume(), cache.ring_volume);
-        let resized = ended || (had != has && had > self.parts.ring.geometry().size);
+        // A ring of its own has its superblocks in front, whatever its size.
+        let on_tail = self.parts.members[0].mark.is_some();
+        let resized = on_tail && (ended || (had != has && had > self.parts.ring.geometry().size));
         let mut remedies = Vec::new();
         if resized {
             remedies.push(self.as_large_again(&self.parts.members[0], had));

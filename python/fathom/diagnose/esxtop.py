@@ -53,6 +53,8 @@ _COUNTERS: dict[str, tuple[str, float]] = {
 
 _GROUP_CPU = {"% ready": "cpu_ready_percent", "% run": "cpu_run_percent"}
 """Of the groups of worlds, each of which is a virtual machine or the hypervisor's own."""
+_OWN_GROUPS = {"idle", "system", "helper", "drivers", "ft", "vmotion"}
+"""Always there; the idle ones are always ready."""
 
 
 def writes(objects: Sequence[str]) -> bool:
@@ -75,7 +77,8 @@ def mapped(path: Path) -> Mapped | None:
     if group == "group cpu":
         number, _, name = (path.instance or "").partition(":")
         metric = _GROUP_CPU.get(counter)
-        return Mapped(Series(path.host, name, Layer.HOST, metric)) if metric and number.isdigit() and name else None
+        machine = number.isdigit() and name and name not in _OWN_GROUPS
+        return Mapped(Series(path.host, name, Layer.HOST, metric)) if metric and machine else None
     layer = _OBJECTS.get(group)
     if layer is None or counter not in _COUNTERS or not path.instance:
         return None

@@ -115,7 +115,7 @@ RULE = Rule(
         Need(
             (Layer.DATABASE_FILE, Layer.DATABASE),
             ("file_grown_bytes_per_s", "log_growths"),
-            "sizes of files (fathom record --print sqlserver), or perfmon SQLServer:Databases(*)\\Log Growths",
+            "perfmon SQLServer:Databases(*)\\Log Growths, or sizes of files: fathom record --print sqlserver",
         ),
     ),
     examine,

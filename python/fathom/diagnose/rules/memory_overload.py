@@ -78,7 +78,7 @@ RULE = Rule(
         Need(
             (Layer.HOST, Layer.DATABASE),
             ("hard_faults_per_s", "page_reads_per_s", "swap_in_bytes_per_s"),
-            "perfmon Memory\\* and SQLServer:Buffer Manager\\*, or fathom record on Linux",
+            "perfmon Memory\\*, or fathom record on Linux",
         ),
     ),
     examine,

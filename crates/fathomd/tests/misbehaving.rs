@@ -105,7 +105,7 @@ fn wrong_requests_get_the_protocol_s_errors_and_the_connection_lives() {
         (TRIM, SIZE - 512, 1024, 0, 22),
         (CACHE, SIZE, 512, 0, 22),
         (BLOCK_STATUS, SIZE, 512, 0, 22),
-        (99, 0, 0, 0, 95),
+        (99, 0, 0, 0, 22),
     ];
     for (cookie, (kind, offset, length, payload, errno)) in (10..).zip(wrong) {
         client.request(kind, cookie, offset, length, &vec![0; payload]);

@@ -73,7 +73,7 @@ def decide(variant: Shape, baseline: Shape, rng: np.random.Generator, rounds: in
     rules = rules_of(study)
     assert rules is not None
     (found,) = compare_all(
-        runs, rules, study=study, steady=steady, overloaded=(), loads=(), credits={}, seen=(), virtual=False, seed=SEED
+        runs, rules, study=study, steady=steady, overloaded=(), loads=(), reserves={}, seen=(), virtual=False, seed=SEED
     )
     sides = [[steady[run.id] for run in runs if run.variant[FACTOR] == name] for name in ("a", "b")]
     return found.verdict, any(2 * sum(not state.steady for state in side) > len(side) for side in sides)

@@ -4,21 +4,28 @@ mod common;
 
 use std::fs::{self, File};
 use std::os::unix::net::UnixListener;
+use std::path::Path;
 use std::process::{Command, Stdio};
 
 use common::{Client, Daemon, MEMORY, directory, sockets, until};
+
+/// A server that answers nothing, and settings of a daemon that waits for it.
+fn silent_server(directory: &Path) -> UnixListener {
+    let silent = UnixListener::bind(directory.join("silent.sock")).expect("writable");
+    let settings = format!(
+        "{}[volumes.disk]\nkind = \"nbd\"\nuri = \"nbd+unix:///?socket={}\"\n[exports.disk]\nvolume = \"disk\"\n",
+        sockets(directory),
+        directory.join("silent.sock").display()
+    );
+    fs::write(directory.join("fathomd.toml"), settings).expect("writable");
+    silent
+}
 
 #[test]
 fn a_signal_during_the_start_ends_it_with_success() {
     for signal in ["-TERM", "-INT", "-QUIT"] {
         let directory = directory();
-        let silent = UnixListener::bind(directory.join("silent.sock")).expect("writable");
-        let settings = format!(
-            "{}[volumes.disk]\nkind = \"nbd\"\nuri = \"nbd+unix:///?socket={}\"\n[exports.disk]\nvolume = \"disk\"\n",
-            sockets(&directory),
-            directory.join("silent.sock").display()
-        );
-        fs::write(directory.join("fathomd.toml"), settings).expect("writable");
+        let silent = silent_server(&directory);
         let mut fathomd = Command::new(env!("CARGO_BIN_EXE_fathomd"));
         fathomd.arg(directory.join("fathomd.toml")).stdout(Stdio::null());
         fathomd.stderr(File::create(directory.join("log")).expect("writable"));
@@ -54,13 +61,7 @@ fn signals_that_ask_for_nothing_are_told_and_sigquit_stops() {
 #[test]
 fn a_check_and_a_creation_end_by_signals_as_programs_do() {
     let directory = directory();
-    let silent = UnixListener::bind(directory.join("silent.sock")).expect("writable");
-    let settings = format!(
-        "{}[volumes.disk]\nkind = \"nbd\"\nuri = \"nbd+unix:///?socket={}\"\n[exports.disk]\nvolume = \"disk\"\n",
-        sockets(&directory),
-        directory.join("silent.sock").display()
-    );
-    fs::write(directory.join("fathomd.toml"), settings).expect("writable");
+    let silent = silent_server(&directory);
     for flag in ["--check", "--create"] {
         let mut fathomd = Command::new(env!("CARGO_BIN_EXE_fathomd"));
         fathomd.arg(flag).arg(directory.join("fathomd.toml")).stdout(Stdio::null()).stderr(Stdio::null());

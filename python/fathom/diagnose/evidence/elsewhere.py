@@ -13,7 +13,7 @@ from fathom.diagnose.metrics import Layer
 from fathom.finding import Evidence, Remedy
 
 if TYPE_CHECKING:
-    from fathom.diagnose.evidence.device import Device
+    from fathom.diagnose.evidence.device import Device, Flags
     from fathom.diagnose.evidence.system import System
 
 FULL_PERCENT = 85.0
@@ -94,7 +94,7 @@ def stolen(system: System) -> Elsewhere | None:
     for host in system.hosts:
         values = host.values("cpu_steal_percent")
         hit, known = values >= STOLEN_PERCENT, np.isfinite(values)
-        if known.any() and hit.sum() >= max(3.0, _OFTEN * known.sum()):
+        if _often(hit, known):
             words = (
                 f"Steal is {number(float(np.median(values[hit])))} % in {share(hit.sum() / known.sum())} of the time"
             )
@@ -105,7 +105,7 @@ def stolen(system: System) -> Elsewhere | None:
         ready, run = machine.values("cpu_ready_percent"), machine.values("cpu_run_percent")
         part = ready / np.where(ready + run > 0, ready + run, np.nan)
         hit, known = (part >= _WAITED) & (ready >= STOLEN_PERCENT), np.isfinite(part)
-        if known.any() and hit.sum() >= max(3.0, _OFTEN * known.sum()):
+        if _often(hit, known):
             words = (
                 f"{machine.name} waited for {share(float(np.median(part[hit])))} of the processor time that it wanted, "
                 f"in {share(hit.sum() / known.sum())} of the time: %RDY {number(float(np.median(ready[hit])))}, %RUN "
@@ -126,16 +126,27 @@ def _machines(system: System) -> list[Device]:
             and (each.device in owners or not owners)]  # fmt: skip
 
 
+def _most_wait(system: System, kind: str) -> tuple[float, float] | None:
+    """Sessions that wait in a class, and their share of all that wait; None unless they are most of them."""
+    waiting, everything = sessions(system, kind), sessions(system)
+    return None if waiting < _LEAST_SESSIONS or waiting < 0.5 * everything else (waiting, waiting / everything)
+
+
+def _often(hit: Flags, known: Flags) -> bool:
+    return bool(known.any() and hit.sum() >= max(3.0, _OFTEN * known.sum()))
+
+
 def grants(system: System) -> Elsewhere | None:
     """Sessions that wait for memory to sort or to join in, more than for anything else."""
-    waiting, everything = sessions(system, "memory"), sessions(system)
-    if waiting < _LEAST_SESSIONS or waiting < 0.5 * everything:
+    most = _most_wait(system, "memory")
+    if most is None:
         return None
+    waiting, part = most
     return Elsewhere(
         "sessions wait for memory to run their statements in",
         Evidence(
             f"{number(waiting)} sessions wait for a memory grant (RESOURCE_SEMAPHORE) on average: "
-            f"{share(waiting / everything)} of all waiting."
+            f"{share(part)} of all waiting."
         ),
         Remedy("Find the statements with the largest grants: sorts and hashes of too many rows, wrong estimates. Fix "
                "indexes and statistics, or limit a grant.",
@@ -146,12 +157,13 @@ def grants(system: System) -> Elsewhere | None:
 
 def locks(system: System) -> Elsewhere | None:
     """Sessions that wait for each other more than for anything else."""
-    waiting, everything = sessions(system, "lock"), sessions(system)
-    if waiting < _LEAST_SESSIONS or waiting < 0.5 * everything:
+    most = _most_wait(system, "lock")
+    if most is None:
         return None
+    waiting, part = most
     return Elsewhere(
         "sessions wait for each other's locks",
-        Evidence(f"{number(waiting)} sessions wait for locks: {share(waiting / everything)} of all waiting."),
+        Evidence(f"{number(waiting)} sessions wait for locks: {share(part)} of all waiting."),
         Remedy("Find the session at the head of the chain and make its transaction shorter.",
                (_BLOCKED, _BLOCKED_POSTGRESQL),
                None, "Lock waits fall."),

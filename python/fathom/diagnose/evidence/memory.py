@@ -23,10 +23,13 @@ _LEAST_BYTES, _PART = 1e6, 0.3
 """Pages read per second that matter, and their share of what the disk reads."""
 _LITTLE_BYTES, _LITTLE_PART = 300e6, 0.1
 """Memory that is available, in bytes or as a part of the log's usual, below which reads of pages mean paging."""
-READS, LAZY, STALLS = 90.0, 20.0, 2.0
+_READS, _LAZY, _STALLS = 90.0, 20.0, 2.0
 """Page reads, lazy writes and waits for a free page, per second, from which a buffer pool has too little memory."""
-SHORT_LIFE_S, FALLS = 300.0, 0.3
+_SHORT_LIFE_S, _FALLS = 300.0, 0.3
 """Page life expectancy that is short by itself, or as a part of the log's highest."""
+
+
+MAX_SERVER_MEMORY = "EXEC sp_configure 'max server memory (MB)', N; RECONFIGURE"
 
 
 @dataclass(frozen=True)
@@ -79,7 +82,7 @@ def _starved(system: System, disk: Device, slow: Flags) -> Iterator[Pressure]:
             middle(onto(disk, server, metric)[slow])
             for metric in ("page_reads_per_s", "lazy_writes_per_s", "free_list_stalls_per_s", "page_life_s")
         )
-        if not (reads > READS and (lazy > LAZY or stalls > STALLS)) or reads * _DATABASE_PAGE < _PART * read:
+        if not is_starved(reads, lazy, stalls) or reads * _DATABASE_PAGE < _PART * read:
             continue
         if np.isfinite(life) and not is_short(server.values("page_life_s"), life):
             continue
@@ -92,6 +95,11 @@ def _starved(system: System, disk: Device, slow: Flags) -> Iterator[Pressure]:
         yield Pressure(server, False, f"{', '.join(parts)}{of_all}.")
 
 
+def is_starved(reads: float, lazy: float, stalls: float) -> bool:
+    """Whether a buffer pool with so many page reads, lazy writes and waits for a free page per second is too small."""
+    return reads > _READS and (lazy > _LAZY or stalls > _STALLS)
+
+
 def is_short(life: Floats, then: float) -> bool:
     """Whether a page's life is short at a time, by itself or beside the log's longest."""
-    return bool(then <= SHORT_LIFE_S or then < FALLS * float(np.nanmax(life)))
+    return bool(then <= _SHORT_LIFE_S or then < _FALLS * float(np.nanmax(life)))

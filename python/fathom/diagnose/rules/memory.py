@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from fathom.diagnose.evidence.memory import LAZY, READS, STALLS, is_short
+from fathom.diagnose.evidence.memory import MAX_SERVER_MEMORY, is_short, is_starved
 from fathom.diagnose.evidence.tier import tier_of
 from fathom.diagnose.evidence.words import number, seen, time
 from fathom.diagnose.metrics import Layer
@@ -29,7 +29,7 @@ def examine(system: System) -> Iterator[Finding]:
         life = server.values("page_life_s")
         short = np.isfinite(life).any() and is_short(life, float(np.nanmin(life)))
         grants = server.mean("memory_grants_pending")
-        if reads > READS and (lazy > LAZY or stalls > STALLS) and (short or not np.isfinite(life).any()):
+        if is_starved(reads, lazy, stalls) and (short or not np.isfinite(life).any()):
             slowest = max(disks, key=lambda disk: disk.mean("latency_s"))
             yield Finding(
                 "D21",
@@ -50,7 +50,7 @@ def examine(system: System) -> Iterator[Finding]:
                 (
                     Remedy(
                         "Look for missing indexes first, then give SQL Server more memory.",
-                        ("EXEC sp_configure 'max server memory (MB)', N; RECONFIGURE",),
+                        (MAX_SERVER_MEMORY,),
                         "Leave memory to the operating system.",
                         "Page life expectancy is steady, page reads fall.",
                     ),

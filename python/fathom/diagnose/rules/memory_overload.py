@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from fathom.diagnose.evidence.harm import of_storage
 from fathom.diagnose.evidence.load import middle
-from fathom.diagnose.evidence.memory import pressure
+from fathom.diagnose.evidence.memory import MAX_SERVER_MEMORY, pressure
 from fathom.diagnose.evidence.tier import tier_of
 from fathom.diagnose.evidence.words import number, seen, time
 from fathom.diagnose.metrics import Layer
@@ -17,10 +17,9 @@ from fathom.finding import Finding, Remedy
 if TYPE_CHECKING:
     from fathom.diagnose.evidence.system import System
 
-_MAX_MEMORY = "EXEC sp_configure 'max server memory (MB)', N; RECONFIGURE"
 _BUFFERS = Remedy(
     "Look for missing indexes first, then give the database more memory.",
-    (_MAX_MEMORY, "PostgreSQL: ALTER SYSTEM SET shared_buffers = '...GB'"),
+    (MAX_SERVER_MEMORY, "PostgreSQL: ALTER SYSTEM SET shared_buffers = '...GB'"),
     "Leave memory to the operating system.",
     "Pages stay longer, page reads fall, and the disk's latency with them.",
 )
@@ -28,7 +27,7 @@ _PAGING = Remedy(
     "Find what takes the memory and limit it, or give the machine more. A database's own limit has to leave room for "
     "the operating system and for other programs.",
     (
-        _MAX_MEMORY,
+        MAX_SERVER_MEMORY,
         "Windows: Get-Process | Sort-Object WS -Descending | Select-Object -First 10",
         "Linux: ps -eo pid,rss,comm --sort=-rss | head",
     ),

@@ -37,9 +37,9 @@ def test_a_variant_without_the_volume_is_its_own_run(of: Callable[..., Run]) -> 
     own = [of("none", 100.0, "ebs"), of("big", 150.0, "ebs nvme")]
     tried = [of("big", 101.0, "ebs nvme", ("nvme", "high"))]
     (found,) = sensitivity_of(comparison(1.5), tried, own)
-    assert (found.volume, found.end, found.flips) == ("nvme", "high", True)
+    assert (found.volumes, found.flips) == ("nvme", True)
     assert found.ratio == pytest.approx(1.01)
-    assert found.assumptions == "read latency 3 ms"
+    assert found.words == "nvme at read latency 3 ms"
 
 
 def test_an_end_of_a_volume_that_neither_has_says_nothing(of: Callable[..., Run]) -> None:
@@ -57,3 +57,31 @@ def test_a_mean_over_loads_is_tried_as_a_mean(of: Callable[..., Run]) -> None:
     assert not found.flips
     # Without the run of one load there is no mean.
     assert sensitivity_of(comparison(2.0, users=(2, 8)), low[:1], own) == ()
+
+
+def test_volumes_of_two_sides_are_tried_at_opposite_ends(of: Callable[..., Run]) -> None:
+    own = [of("none", 100.0, "ebs"), of("big", 150.0, "nvme")]
+    tried = [of("none", 90.0, "ebs", ("ebs", "high")), of("none", 120.0, "ebs", ("ebs", "low"))]
+    tried += [of("big", 122.0, "nvme", ("nvme", "high")), of("big", 160.0, "nvme", ("nvme", "low"))]
+    found = sensitivity_of(comparison(1.5), tried, own)
+    assert len(found) == 8
+    # Singly nothing turns; the slowest of one against the fastest of the other is within the margin.
+    assert not any(one.flips for one in found if one.volumes in ("ebs", "nvme"))
+    turns = [one for one in found if one.flips]
+    assert [one.words for one in turns] == ["nvme at read latency 3 ms and ebs at read latency 500 us"]
+    assert turns[0].ratio == pytest.approx(122 / 120)
+
+
+@pytest.mark.parametrize(("models", "ends"), [(("aws/gp3", "aws/gp3"), 2), (("aws/gp2", "aws/gp3"), 8)])
+def test_one_volume_of_both_sides_is_at_one_end_unless_the_models_differ(
+    of: Callable[..., Run], models: tuple[str, str], ends: int
+) -> None:
+    def modelled(cache: str, iops: float, end: tuple[str, str] | None = None) -> Run:
+        made = of(cache, iops, "data", end)
+        model = models[cache == "big"]
+        return dataclasses.replace(made, facts={**made.facts, "volumes.data.device.model": model})
+
+    tried = [modelled(cache, 100.0, ("data", end)) for cache in ("none", "big") for end in ("low", "high")]
+    found = sensitivity_of(comparison(1.5), tried, [modelled("none", 100.0), modelled("big", 150.0)])
+    assert len(found) == ends
+    assert any("data (aws/gp2) at" in one.words and "data (aws/gp3) at" in one.words for one in found) == (ends > 2)

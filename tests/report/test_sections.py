@@ -152,7 +152,7 @@ def test_equal_outcomes_of_several_comparisons_are_said_as_one(pair: report_scen
 
 
 def test_the_verdict_of_a_chart_is_not_cut_where_it_hangs_on_an_assumption(pair: report_scenes.Scene) -> None:
-    tried = (Sensitivity("disk", "high", "latency 3 ms", 0.5, flips=True),)
+    tried = (Sensitivity("disk", "disk at latency 3 ms", 0.5, flips=True),)
     plain = dataclasses.replace(pair.analysis.comparisons[0], guards=(), losses=(), sensitivity=tried)
     for verdict, said in (
         (Verdict.EQUIVALENT, "equivalent, on assumptions"),

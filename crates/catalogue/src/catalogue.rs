@@ -125,7 +125,9 @@ impl Catalogue {
         overrides: &Overrides,
     ) -> Result<Resolved, CatalogueError> {
         let wrong = |is, remedy| wrong_kind(name, is, "a volume or drive", remedy);
-        match self.find(name)? {
+        let found = self.find(name)?;
+        let caveats = found.model().header.caveats.clone();
+        let resolved = match found {
             Found::Drive(_, family, row) => family.drive(name, row, size, overrides).unwrap_or_else(|| {
                 Err(CatalogueError::Unknown { name: name.to_owned(), suggestions: vec![] })
             }),
@@ -146,7 +148,8 @@ impl Catalogue {
                     Err(wrong("an adapter", "put a layer of kind = \"adapter\" above a volume"))
                 }
             },
-        }
+        };
+        resolved.map(|resolved| Resolved { caveats, ..resolved })
     }
 
     /// The adapter of that name.
@@ -212,6 +215,12 @@ impl Catalogue {
 }
 
 impl Found<'_> {
+    /// The file's, of which it may be one size.
+    fn model(&self) -> &Model {
+        let (Self::Model(model) | Self::Instance(model, ..) | Self::Drive(model, ..)) = self;
+        model
+    }
+
     pub(crate) fn kind(&self) -> Kind {
         match self {
             Self::Instance(..) => Kind::Instance,

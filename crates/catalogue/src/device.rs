@@ -205,6 +205,7 @@ impl Device {
             geometry: self.geometry.resolve(),
             shared_with: None,
             assumptions: assumptions(&self.read.latency, &self.write.latency, &self.distribution),
+            caveats: Vec::new(),
         })
     }
 

@@ -178,6 +178,7 @@ impl Family {
             geometry: service.geometry.resolve(),
             shared_with: None,
             assumptions: assumptions(&service.read_latency, &service.write_latency, &service.distribution),
+            caveats: Vec::new(),
         }))
     }
 

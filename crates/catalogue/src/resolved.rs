@@ -23,6 +23,8 @@ pub struct Resolved {
     pub shared_with: Option<String>,
     /// What of its service times is assumed, with the plausible ranges.
     pub assumptions: Vec<Assumption>,
+    /// What the model leaves out, or where it is wrong; sentences.
+    pub caveats: Vec<String>,
 }
 
 /// Caps on a volume. `None` means the vendor states none.

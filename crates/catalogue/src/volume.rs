@@ -153,6 +153,7 @@ impl Volume {
                 geometry: self.geometry.resolve(),
                 shared_with: self.shared_with.clone(),
                 assumptions: self.service.assumptions(),
+                caveats: Vec::new(),
             })
             .map_err(|Refusal { problem, remedy }| CatalogueError::Refused {
                 name: name.to_owned(),

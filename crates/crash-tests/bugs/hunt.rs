@@ -1,6 +1,7 @@
 //! Hunts: one injected bug after the other, which a case, a short sequence or a few lives must detect.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Mutex;
 
 use fathom_crash_tests::group::{Setup, setup_of};
 use fathom_crash_tests::{Tally, cached, legs, life, mirror, pool, scenarios, sequences, sharing};
@@ -23,8 +24,9 @@ fn cases(all: &[(&str, fn() -> Result<(), String>)]) -> Option<String> {
     all.iter().find_map(|(name, case)| complaint(case).map(|why| format!("case \"{name}\": {why}")))
 }
 
-/// Prints what detects each bug of an area. `FATHOM_BUG` chooses one by its name, or all from one on: `NAME..`.
-fn hunt(area: &str, battery: impl Fn() -> Option<String>) {
+/// Prints what detects each bug of an area, one thread per processor. `FATHOM_BUG` chooses one by its name, or all from
+/// one on: `NAME..`.
+fn hunt(area: &str, battery: impl Fn() -> Option<String> + Sync) {
     std::panic::set_hook(Box::new(|_| {}));
     let only = std::env::var("FATHOM_BUG").ok();
     let from = only.as_deref().and_then(|text| text.strip_suffix(".."));
@@ -33,16 +35,27 @@ fn hunt(area: &str, battery: impl Fn() -> Option<String>) {
         .iter()
         .filter(|(of, ..)| *of == area)
         .skip_while(|(_, bug, _)| from.is_some_and(|from| from != *bug));
-    let mut missed: Vec<&str> = Vec::new();
-    for (_, bug, what) in bugs.filter(|(_, bug, _)| only.is_none_or(|only| only == *bug)) {
-        switch(Some(bug));
-        let seen = battery();
-        switch(None);
-        let first = seen.as_deref().unwrap_or("NOT DETECTED").lines().next().unwrap_or("");
-        println!("| `{bug}` | {what} | {} |", first.chars().take(160).collect::<String>());
-        missed.extend(seen.is_none().then_some(bug));
-    }
+    let bugs = Mutex::new(bugs.filter(|(_, bug, _)| only.is_none_or(|only| only == *bug)));
+    let missed: Mutex<Vec<&str>> = Mutex::default();
+    let work = || {
+        loop {
+            let next = bugs.lock().expect("nobody panics with it").next();
+            let Some((_, bug, what)) = next else { break };
+            switch(Some(bug));
+            let seen = battery();
+            switch(None);
+            let first = seen.as_deref().unwrap_or("NOT DETECTED").lines().next().unwrap_or("");
+            println!("| `{bug}` | {what} | {} |", first.chars().take(160).collect::<String>());
+            missed.lock().expect("nobody panics with it").extend(seen.is_none().then_some(bug));
+        }
+    };
+    std::thread::scope(|scope| {
+        for _ in 0..std::thread::available_parallelism().map_or(1, usize::from) {
+            scope.spawn(work);
+        }
+    });
     let _ = std::panic::take_hook();
+    let missed = missed.into_inner().expect("nobody panics with it");
     assert!(missed.is_empty(), "{} bugs are not detected: {missed:?}", missed.len());
 }
 

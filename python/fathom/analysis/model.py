@@ -183,17 +183,15 @@ class Overload:
 
 @dataclass(frozen=True)
 class Sensitivity:
-    """What an assumption of a device's model means for a comparison.
+    """What assumptions of devices' models mean for a comparison.
 
     Attributes:
-        volume: the volume whose model assumes; `end` the end of the range tried, "low" or "high".
-        assumptions: what was assumed there, in words.
+        volumes: whose models assume, in words; `words` says it with what was assumed: `ebs at latency 3 ms`.
         ratio: improvement at that end; `flips` whether that is another answer than the verdict's.
     """
 
-    volume: str
-    end: str
-    assumptions: str
+    volumes: str
+    words: str
     ratio: float
     flips: bool
 

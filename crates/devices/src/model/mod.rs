@@ -6,7 +6,8 @@
 //!
 //! - `latency` (time): mean time of a request without bytes;
 //! - `bandwidth` (bytes per second, unlimited): the rate at which a single request moves its bytes;
-//! - `positioning` (time, 0s): added when a request does not begin where the one before it ended (heads);
+//! - `positioning` (time, 0s): added when a request does not begin where the one before it ended (heads); a write into
+//!   the `volatile_cache` pays it when it is written back;
 //! - `work`, `work_bandwidth` (like `latency`, `bandwidth`): how long the server is busy, where that is longer. A drive
 //!   takes a write into protected memory long before flash has it, and reads one large request from many dies.
 //!
@@ -118,8 +119,8 @@ pub struct Config {
     pub service: Service,
     /// The volume that keeps the bytes; None for memory.
     pub data: Option<String>,
-    /// What of it is assumed and how far that may be off, for whoever reads the results.
-    pub assumptions: Vec<(&'static str, String)>,
+    /// What whoever reads the results must know: what of it is assumed and how far that may be off, what it leaves out.
+    pub facts: Vec<(&'static str, String)>,
 }
 
 impl Config {
@@ -133,7 +134,7 @@ impl Config {
             atomic_write: 512,
             service,
             data: None,
-            assumptions: Vec::new(),
+            facts: Vec::new(),
         }
     }
 
@@ -208,7 +209,7 @@ pub struct Model {
     data: Data,
     // Requests that the volume behind answered later than the model would.
     late: Cell<u64>,
-    assumptions: Vec<(&'static str, String)>,
+    facts: Vec<(&'static str, String)>,
 }
 
 impl Model {
@@ -226,7 +227,7 @@ impl Model {
             station: RefCell::new(Station::new(config.service.clone(), context.random(name))),
             data: data.map_or_else(|| Data::Memory(RefCell::default()), Data::Volume),
             late: Cell::new(0),
-            assumptions: config.assumptions.clone(),
+            facts: config.facts.clone(),
         })
     }
 
@@ -261,7 +262,7 @@ impl Volume for Model {
     }
 
     fn facts(&self) -> Vec<(&'static str, String)> {
-        self.assumptions.clone()
+        self.facts.clone()
     }
 
     fn counters(&self) -> Vec<(&'static str, u64)> {

@@ -60,7 +60,7 @@ impl Config {
             atomic_write: atomic_write.unwrap_or(logical_sector),
             service: service?,
             data,
-            assumptions: Vec::new(),
+            facts: Vec::new(),
         })
     }
 
@@ -77,9 +77,16 @@ impl Config {
             atomic_write: service.atomic_write_unit.map_or(logical_sector, narrow),
             service: Service::from(service),
             data: None,
-            assumptions: resolved.assumptions.iter().map(said).collect(),
+            facts: (resolved.assumptions.iter().map(said))
+                .chain([("model", resolved.name.clone())])
+                .chain(left_out(&resolved.caveats))
+                .collect(),
         }
     }
+}
+
+fn left_out(caveats: &[String]) -> Option<(&'static str, String)> {
+    (!caveats.is_empty()).then(|| ("left_out", caveats.join(" ")))
 }
 
 /// `2 ms (1 ms to 5 ms)`

@@ -83,9 +83,11 @@ impl Station {
         if kind == Kind::Flush {
             return self.flush(now);
         }
-        let (latency, busy) = self.times(kind, request);
+        let fits = self.cache.as_ref().is_some_and(|cache| request.length <= cache.size);
+        let cached = fits && kind == Kind::Write && !request.fua;
+        let (latency, busy) = self.times(kind, request, cached);
         match &mut self.cache {
-            Some(cache) if kind == Kind::Write && !request.fua && request.length <= cache.size => {
+            Some(cache) if cached => {
                 let accepted = cache.accept(now, request.length, busy, &mut self.free);
                 Answer { waited: accepted - now, at: accepted + latency }
             }
@@ -113,9 +115,9 @@ impl Station {
         Answer { waited: 0, at: drained + self.service.flush }
     }
 
-    // How long the requester waits once a server has the request, and how long the server is busy.
+    // How long the requester waits once a server has the request, or room in the cache, and how long the server is busy.
     #[inline]
-    fn times(&mut self, kind: Kind, request: &Request) -> (Nanos, Nanos) {
+    fn times(&mut self, kind: Kind, request: &Request, cached: bool) -> (Nanos, Nanos) {
         let (time, length) = match kind {
             Kind::Read => (&self.service.read, request.length),
             Kind::Write => (&self.service.write, request.length),
@@ -127,7 +129,8 @@ impl Station {
         self.head = request.end();
         let ServiceTime { base, per_byte, work, work_per_byte, .. } = *time;
         let moved = length as f64;
-        let latency = (base + positioning) * factor + per_byte * moved;
+        // The heads move when the write goes from the cache to the medium.
+        let latency = (base + if cached { 0.0 } else { positioning }) * factor + per_byte * moved;
         let busy = ((work + positioning) * factor + work_per_byte * moved).max(latency);
         (nanos(latency), nanos(busy))
     }
@@ -323,5 +326,16 @@ mod tests {
         assert_eq!(read(0, 8192), 9_000_000);
         assert_eq!(read(10_000_000, 12288), 1_000_000);
         assert_eq!(read(20_000_000, 0), 9_000_000);
+    }
+
+    #[test]
+    fn a_write_into_the_cache_waits_for_no_heads() {
+        let mut disk = service(1, Some(1 << 20));
+        disk.write.positioning = 8e6;
+        let mut station = station(disk);
+        let write = |offset| Request::new(offset, 4096);
+        assert_eq!(station.ask(0, Kind::Write, &write(8192)).at, 100_000);
+        assert_eq!(station.ask(0, Kind::Flush, &write(0)).at, 10_000_050);
+        assert_eq!(station.ask(20_000_000, Kind::Write, &write(0).with_fua(true)).at, 30_000_000);
     }
 }

@@ -47,15 +47,12 @@ def find(given: RuleInput) -> Iterator[Finding]:
         comparison, flip = flips[0]
         yield Finding(
             "assumption",
-            flip.volume,
+            flip.volumes,
             f"The verdict on {given.label(comparison.variant)} turns within the plausible range of what is assumed "
-            f"for {flip.volume}.",
+            f"for {flip.volumes}.",
             Severity.WARNING,
             0.9,
-            tuple(
-                Evidence(f"{found.volume} with {found.assumptions}: {number(found.ratio)} ×.")
-                for _, found in flips[:_MOST]
-            ),
+            tuple(Evidence(f"{found.words}: {number(found.ratio)} ×.") for _, found in flips[:_MOST]),
             remedies=(calibrate,),
         )
     elif not given.campaign.sensitivity:

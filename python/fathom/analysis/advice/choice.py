@@ -285,7 +285,7 @@ def _risk(told: Group, lost: str | None) -> str | None:
     flipped = _flipped(told)
     if flipped:
         flip = flipped[0]
-        return f"The verdict turns if {flip.volume} has {flip.assumptions}: then the ratio is {flip.ratio:.2f} ×."
+        return f"The verdict turns with {flip.words}: then the ratio is {flip.ratio:.2f} ×."
     if lost is not None:
         return None
     if not told.decided:

@@ -275,7 +275,7 @@ def _tried(context: Context, comparisons: Sequence[Comparison]) -> list[str]:
     if flips:
         comparison, found = flips[0]
         text = (
-            f"The verdict turns within the plausible range: {found.volume} with {found.assumptions} gives "
+            f"The verdict turns within the plausible range: {found.words} gives "
             f"{quantity(found.ratio, '×')} for {context.label(comparison.variant)}."
         )
         return [text]
@@ -286,8 +286,8 @@ def _tried(context: Context, comparisons: Sequence[Comparison]) -> list[str]:
     more = f", {len(shown) - _MOST} more" if len(shown) > _MOST else ""
     undecided = all(comparison.verdict is Verdict.UNDECIDED for comparison in comparisons)
     stays = "the ratio is" if undecided else "the verdict stays:"
-    how = "With one volume at a time at an end of its plausible range, reads and writes together"
-    return [f"{how}, {stays} {'; '.join(said)}{more}. Opposite ends at once were not tried."]
+    how = "With a volume of each variant at an end of its plausible range, reads and writes together"
+    return [f"{how}, {stays} {'; '.join(said)}{more}. Reads and writes at opposite ends were not tried."]
 
 
 def _range_of(context: Context, comparison: Comparison, *, alone: bool) -> str:

@@ -7,7 +7,7 @@ from typing import Any
 
 from fathom.report import cells
 from fathom.report.context import Context, level_text
-from fathom.report.document import Block, Cell, Column, Paragraph, Table
+from fathom.report.document import Block, Bullets, Cell, Column, Paragraph, Table
 from fathom.report.format import size
 from fathom.report.plain import flatten
 from fathom.report.section import Section
@@ -61,6 +61,8 @@ def build(context: Context) -> Sequence[Block]:
         rows = tuple(_setup(context, depth, name, node) for depth, name, node in tree)
         note = "A volume is on top of the ones indented below it."
         blocks.append(Table("stack", "The volumes", _STACK, rows, note if any(depth for depth, _, _ in tree) else None))
+    if left_out := tuple(_left_out(context)):
+        blocks += [Paragraph("What the catalogue's models leave out, or where they are wrong:"), Bullets(left_out)]
     shown = [context.runs(variant)[0] for variant in context.shown(_MOST_VARIANTS, lambda run: run.volumes or None)]
     rows = tuple(row for run in shown for row in _counters(context, run, [name for _, name, _ in tree]))
     if rows:
@@ -121,6 +123,17 @@ def _tree(study: dict[str, Any]) -> Iterator[tuple[int, str, Mapping[str, Any]]]
 
     for name in (*top_volumes(study), *volumes):
         yield from below(name, 0)
+
+
+def _left_out(context: Context) -> Iterator[str]:
+    """What the models of the runs say of themselves: `ebs: More than 32,000 IOPS need ...`; alike ones once."""
+    said: dict[str, dict[str, None]] = {}
+    for run in context.campaign.runs:
+        for fact, words in run.facts.items():
+            volume, _, name = fact.removeprefix("volumes.").rpartition(".")
+            if name == "left_out":
+                said.setdefault(str(words), {})[volume.removesuffix(".device")] = None
+    return (f"{', '.join(volumes)}: {words}" for words, volumes in said.items())
 
 
 def _setup(context: Context, depth: int, name: str, node: Mapping[str, Any]) -> tuple[Cell, ...]:

@@ -1,8 +1,6 @@
 //! What a server tells of its files, where it tells less than it might: no performance_schema, an older view.
 
-mod common;
-
-use common::servers::Server;
+use crate::common::servers::Server;
 use fathom_job::DatabaseKind;
 use fathom_sql::database::Database;
 use fathom_sql::drive::Observer;

@@ -1,12 +1,10 @@
 //! Write-back groups whose settings name their volumes otherwise than they were made: each refusal names the way back, which
 //! loses nothing, before any other.
 
-mod common;
-
 use std::path::{Path, PathBuf};
 
-use common::check::advice;
-use common::{Client, Daemon, FLUSH, directory, sockets};
+use crate::common::check::advice;
+use crate::common::{Client, Daemon, FLUSH, directory, sockets};
 use serde_json::Value;
 
 /// A volume of the group with its backing volume.

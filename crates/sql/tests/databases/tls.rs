@@ -1,16 +1,12 @@
 //! Encrypted connections to real servers: what is believed, what is refused, and what is said then.
 
-mod common;
-mod conformance;
-mod hostile;
-
 use std::io::{Read, Write};
 use std::net::TcpListener;
 use std::path::PathBuf;
 
-use common::certificates::Certificates;
-use common::servers::Server;
-use conformance::conforms;
+use crate::common::certificates::Certificates;
+use crate::common::servers::Server;
+use crate::conformance::conforms;
 use fathom_job::{Address, Connection, DatabaseKind, Login, Tls};
 use fathom_sql::database::Database;
 use fathom_sql::drivers::server as server_of;
@@ -73,7 +69,7 @@ fn postgresql_is_believed_as_far_as_was_asked_for() {
     ]);
     server.connection.address = Address::Tcp("127.0.0.1".into(), port);
     server.connection.tls = Some(Tls::Disable);
-    server.wait_for(common::servers::answers);
+    server.wait_for(crate::common::servers::answers);
     let to = &server.connection;
     every_mode_checks_what_it_says(to, &files);
     let checked = tried(to, "127.0.0.1", Tls::VerifyCa, Some(files.authority()));
@@ -138,13 +134,13 @@ fn mariadb_is_believed_as_far_as_was_asked_for() {
     let socket = server.connection.clone();
     server.connection.address = Address::Tcp("127.0.0.1".into(), port);
     server.connection.tls = Some(Tls::Disable);
-    server.wait_for(common::servers::answers);
+    server.wait_for(crate::common::servers::answers);
     let to = &server.connection;
     every_mode_checks_what_it_says(to, &files);
     let (kind, message) =
         tried(to, "localhost", Tls::VerifyCa, Some(files.authority())).expect_err("it cannot be had");
     assert!(kind == ErrorKind::Untrusted && message.contains("verify-full"), "{message}");
-    assert!(common::servers::answers(&socket), "a Unix socket needs none of it");
+    assert!(crate::common::servers::answers(&socket), "a Unix socket needs none of it");
     std::fs::copy(files.expired(), &certificate).expect("replaced");
     let database = server_of(&socket).expect("it has a driver");
     database.connect().expect("it answers").batch("FLUSH SSL").expect("reloaded");
@@ -153,11 +149,11 @@ fn mariadb_is_believed_as_far_as_was_asked_for() {
 
 #[test]
 fn a_peer_that_is_no_server_or_breaks_off_is_told() {
-    hostile::are_told();
+    crate::hostile::are_told();
 }
 
 /// What a MariaDB server says first: its version, and what it can (`CLIENT_SSL` if it encrypts).
-fn greeting(encrypts: bool) -> Vec<u8> {
+pub fn greeting(encrypts: bool) -> Vec<u8> {
     let payload = [
         &b"\x0a10.11.0-MariaDB\0\x01\0\0\0"[..],
         // A challenge of 20 bytes in two pieces, capabilities, character set, status between them.

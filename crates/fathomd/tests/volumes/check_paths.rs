@@ -1,15 +1,13 @@
 //! Sockets, ports, keys and mounts at which no daemon can start: `fathomd --check` finds them.
 #![allow(clippy::disallowed_methods, reason = "real processes are waited for by the real clock")]
 
-mod common;
-
 use std::fs::{self, Permissions};
 use std::net::TcpListener;
 use std::os::unix::fs::{PermissionsExt, symlink};
 
-use common::certificates::certificates;
-use common::check::{check, refused, text};
-use common::{Daemon, MEMORY, directory, host, sockets, success};
+use crate::common::certificates::certificates;
+use crate::common::check::{check, refused, text};
+use crate::common::{Daemon, MEMORY, directory, host, sockets, success};
 
 #[test]
 fn locks_and_folders_that_nobody_can_write_are_refused() {

@@ -1,12 +1,13 @@
 //! What DVD Store sends to a SQL Server, byte by byte, against a scripted peer: the load, each operation, the purchase by
 //! procedure and by statement, and what happens when it fails. Not against a SQL Server: see docs/SQLSERVER.md.
 
-mod common;
-#[allow(dead_code, reason = "a peer that knows no SQL can be loaded, not run on")]
-mod shop;
-mod tds;
-
-use common::certificates::Certificates;
+use crate::common::certificates::Certificates;
+use crate::tds::call::Called;
+use crate::tds::loaded::Loaded;
+use crate::tds::recorded::{self, Calls, declares_what_it_sends, defined};
+use crate::tds::tls::{Encrypts, both};
+use crate::tds::types::Datum;
+use crate::tds::{Cell, Column, columns, failed, numbers, returned, row};
 use fathom_job::DatabaseKind;
 use fathom_runtime::Random;
 use fathom_sql::drive::Ending;
@@ -17,18 +18,12 @@ use fathom_sql::dvdstore::shop::Shop;
 use fathom_sql::dvdstore::texts;
 use fathom_sql::error::{ErrorKind, Result};
 use fathom_sql::settings::Interface;
-use tds::call::Called;
-use tds::loaded::Loaded;
-use tds::recorded::{self, Calls, declares_what_it_sends, defined};
-use tds::tls::{Encrypts, both};
-use tds::types::Datum;
-use tds::{Cell, Column, columns, failed, numbers, returned, row};
 
 const KIND: DatabaseKind = DatabaseKind::Sqlserver;
 
 #[test]
 fn a_load_arrives_byte_by_byte_and_is_read_back_the_same() {
-    let loaded = Loaded::by(|peer| shop::the_load_is_consistent_and_the_same_everywhere(peer));
+    let loaded = Loaded::by(|peer| crate::shop::the_load_is_consistent_and_the_same_everywhere(peer));
     assert_eq!(loaded.size(), (11, 1410));
     let texts = texts::of(KIND);
     let procedures = texts.procedures.expect("SQL Server has procedures").definitions;
@@ -176,7 +171,7 @@ fn encrypted_it_loads_and_sells_the_same() {
         rest.chain([purchase()]).collect::<Vec<_>>()
     };
     for encrypts in both(&files.certificate(), &files.key()) {
-        let load = |peer: &Sqlserver| shop::the_load_is_consistent_and_the_same_everywhere(peer);
+        let load = |peer: &Sqlserver| crate::shop::the_load_is_consistent_and_the_same_everywhere(peer);
         assert_eq!(Loaded::over(encrypts.clone(), load).size(), (11, 1410));
         for interface in [Interface::Procedures, Interface::Statements] {
             let (_, clear) = carried_out(interface, &operations(), answered);

@@ -1,10 +1,8 @@
 //! Real clients: libnbd's, qemu's and fio's. One that is not installed is reported as skipped.
 
-mod common;
-
 use std::fs;
 
-use common::{Daemon, MEMORY, program, success};
+use crate::common::{Daemon, MEMORY, program, success};
 
 #[test]
 fn nbdinfo_reads_what_is_offered_and_what_is_allocated() {
@@ -222,11 +220,11 @@ fn libnbd_s_shell_finds_what_the_protocol_promises() {
 
 #[test]
 fn qemu_io_and_nbdcopy_go_through_tcp_with_several_connections() {
-    let directory = common::directory();
+    let directory = crate::common::directory();
     let free =
         std::net::TcpListener::bind("127.0.0.1:0").and_then(|socket| socket.local_addr()).expect("a port");
     let settings =
-        format!("{}tcp = \"{free}\"\ntcp_in_the_clear = true\n{MEMORY}", common::sockets(&directory));
+        format!("{}tcp = \"{free}\"\ntcp_in_the_clear = true\n{MEMORY}", crate::common::sockets(&directory));
     let daemon = Daemon::start_in(&directory, &settings);
     let uri = format!("nbd://{free}/disk");
     let commands =

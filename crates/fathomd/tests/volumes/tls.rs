@@ -1,12 +1,10 @@
 //! TLS with real certificates and libnbd's clients.
 
-mod common;
-
 use std::fs;
 use std::net::TcpListener;
 
-use common::certificates::certificates;
-use common::{Daemon, MEMORY, directory, program, sockets, success, until};
+use crate::common::certificates::certificates;
+use crate::common::{Daemon, MEMORY, directory, program, sockets, success, until};
 
 #[test]
 fn data_goes_through_tls_and_strangers_do_not() {

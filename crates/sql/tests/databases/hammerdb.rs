@@ -1,12 +1,10 @@
 //! TPROC-C on a schema of HammerDB's layout on PostgreSQL: it runs, it changes nothing but rows, and what is incomplete is refused
 //! by name.
 
-mod common;
-
 use std::collections::BTreeMap;
 
-use common::named::named;
-use common::servers::{Server, answers};
+use crate::common::named::named;
+use crate::common::servers::{Server, answers};
 use fathom_job::{Connection, DatabaseKind, Databases, Failure, Job, Outcome, Reason, RunEnvironment};
 use fathom_runtime::{Clock, Random};
 use fathom_settings::{Diagnostics, Tree, to_text};

@@ -1,12 +1,10 @@
 //! The kernel refuses the ring in the middle of work: clients are answered with errors, the operator is told, and a stop ends.
 
-mod common;
-
 use std::fs;
 use std::os::unix::process::CommandExt;
 use std::process::{Command, Stdio};
 
-use common::{Client, Daemon, FLUSH, READ, WRITE, directory, request, sockets, status, until};
+use crate::common::{Client, Daemon, FLUSH, READ, WRITE, directory, request, sockets, status, until};
 
 /// Operations handed over by one call from which on the kernel refuses it.
 const REFUSED_FROM: u32 = 20;

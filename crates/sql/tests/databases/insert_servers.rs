@@ -1,12 +1,9 @@
 //! Real inserts on real servers: rows arrive however they are handed over, and every durability setting is taken.
 
-mod common;
-mod rows;
-
-use common::servers::{Server, answers};
+use crate::common::servers::{Server, answers};
+use crate::rows::{arrive_however_they_are_handed_over, config, may_lose};
 use fathom_job::Reason;
 use fathom_sql::drivers;
-use rows::{arrive_however_they_are_handed_over, config, may_lose};
 
 #[test]
 fn postgresql_takes_rows_and_durability() {

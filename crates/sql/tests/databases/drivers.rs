@@ -1,10 +1,7 @@
 //! Every driver keeps the same promises, on real databases.
 
-mod common;
-mod conformance;
-
-use common::servers::Server;
-use conformance::conforms;
+use crate::common::servers::Server;
+use crate::conformance::conforms;
 use fathom_job::Connection;
 use fathom_sql::database::Database;
 use fathom_sql::drivers::mariadb::Mariadb;
@@ -46,7 +43,7 @@ fn lost(session: &mut dyn Session) -> Error {
         if let Err(error) = session.batch("SELECT 1") {
             return error;
         }
-        common::servers::pause();
+        crate::common::servers::pause();
     }
     panic!("a killed server still answers after half a minute")
 }

@@ -2,14 +2,12 @@
 
 #![allow(clippy::disallowed_methods, reason = "real processes are waited for by the real clock")]
 
-mod common;
-
 use std::fs::{self, File};
 use std::io::Read;
 use std::os::unix::net::UnixStream;
 use std::process::{Child, Command, Stdio};
 
-use common::{Client, Daemon, MEMORY, directory, sockets, until};
+use crate::common::{Client, Daemon, MEMORY, directory, sockets, until};
 
 /// A daemon whose standard error is this, once it listens.
 fn daemon(error: Stdio) -> (Daemon, Option<std::process::ChildStderr>) {

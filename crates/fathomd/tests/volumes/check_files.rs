@@ -1,8 +1,6 @@
 //! Files that `fathomd --check` can read and a start cannot have, or not twice.
 #![allow(clippy::disallowed_methods, reason = "real processes are waited for by the real clock")]
 
-mod common;
-
 use std::fs::{self, File};
 use std::os::fd::AsRawFd;
 use std::path::{Path, PathBuf};
@@ -10,8 +8,8 @@ use std::process::Command;
 use std::thread::{sleep, spawn};
 use std::time::Duration;
 
-use common::check::{check, refused, refused_as, text};
-use common::{Client, Daemon, directory, host, sockets, success};
+use crate::common::check::{check, refused, refused_as, text};
+use crate::common::{Client, Daemon, directory, host, sockets, success};
 use serde_json::Value;
 
 /// One file, exported as it is.

@@ -47,7 +47,7 @@ fn answer(kind: DatabaseKind, peer: Peer, stream: &mut TcpStream) -> std::io::Re
         (Peer::BreaksOff, _) => {
             // A server of MariaDB speaks first.
             if kind == DatabaseKind::Mariadb {
-                stream.write_all(&super::greeting(true))?;
+                stream.write_all(&crate::tls::greeting(true))?;
                 let _ = stream.read(&mut asked[..36])?;
             } else {
                 let _ = stream.read(&mut asked)?;

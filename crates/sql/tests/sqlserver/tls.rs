@@ -1,17 +1,16 @@
 //! Encrypted connections of the SQL Server driver, against a scripted peer: every way of asking for them, in both versions of
 //! the protocol, what is believed, and what is said otherwise.
 
-mod common;
-mod tds;
-
 use std::net::TcpListener;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
-use common::certificates::Certificates;
-use common::proxy::Proxy;
+use crate::common::certificates::Certificates;
+use crate::common::proxy::Proxy;
+use crate::tds::tls::{self, Encrypts};
+use crate::tds::{Asked, Cell, Column, Peer, Request, columns, connection, failed, finished, returned, row};
 use fathom_job::{Address, Connection, Tls};
 use fathom_runtime::monotonic;
 use fathom_sql::database::Database;
@@ -21,8 +20,6 @@ use fathom_sql::session::Target;
 use fathom_sql::value::Value;
 use rustls::version::{TLS12, TLS13};
 use rustls::{ServerConfig, SupportedProtocolVersion};
-use tds::tls::{self, Encrypts};
-use tds::{Asked, Cell, Column, Peer, Request, columns, connection, failed, finished, returned, row};
 
 /// What a session asks that only wants to know how it is encrypted; a server that keeps every fact to itself.
 fn answer(asked: &Asked) -> Option<Vec<u8>> {
@@ -203,7 +200,7 @@ fn rows_that_nobody_takes_end_in_the_timeout() {
     for encrypts in [Encrypts::Never, Encrypts::Asked(config(&files, &TLS13, 2))] {
         let tls = if matches!(encrypts, Encrypts::Never) { Tls::Disable } else { Tls::Require };
         let peer = Peer::encrypted(encrypts, |asked| match asked.request {
-            Request::Transaction => Some(tds::transaction(8)),
+            Request::Transaction => Some(crate::tds::transaction(8)),
             _ if asked.holds("SELECT TOP 0") => {
                 Some([columns(&[Column::Text("t")]), finished(Some(0))].concat())
             }

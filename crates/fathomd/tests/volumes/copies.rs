@@ -2,12 +2,10 @@
 
 #![allow(clippy::disallowed_methods, reason = "real processes are waited for by the real clock")]
 
-mod common;
-
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use common::{Client, Daemon, FLUSH, directory, program, sockets, success, until};
+use crate::common::{Client, Daemon, FLUSH, directory, program, sockets, success, until};
 
 const BLOCK: usize = 4096;
 const BLOCKS: u64 = 200;

@@ -2,12 +2,10 @@
 
 #![allow(clippy::disallowed_methods, reason = "real processes are waited for by the real clock")]
 
-mod common;
-
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-use common::{Client, Daemon, FLUSH, directory, sockets, status, until};
+use crate::common::{Client, Daemon, FLUSH, directory, sockets, status, until};
 
 const BLOCK: u64 = 4096;
 const BLOCKS: u64 = 24 * 256;

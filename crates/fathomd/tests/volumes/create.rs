@@ -1,8 +1,6 @@
 //! `fathomd --create`: what it makes is nobody else's meanwhile, and what it removes again is its own.
 #![allow(clippy::disallowed_methods, reason = "real processes are waited for by the real clock")]
 
-mod common;
-
 use std::fs::{self, File};
 use std::os::fd::AsRawFd;
 use std::path::Path;
@@ -10,7 +8,7 @@ use std::process::{Child, Command, Output, Stdio};
 use std::thread::sleep;
 use std::time::Duration;
 
-use common::{Client, Daemon, FLUSH, directory, program, sockets, success};
+use crate::common::{Client, Daemon, FLUSH, directory, program, sockets, success};
 
 fn file(name: &str, more: &str) -> String {
     format!("[volumes.{name}]\nkind = \"file\"\npath = \"{name}.img\"\nsize = \"8MiB\"\n{more}")
@@ -146,7 +144,7 @@ fn a_file_that_is_removed_while_a_start_waits_for_its_lock_is_not_served() {
     let held = format!("touch {0}.held; sleep 1; rm {0}", disk.display());
     let name = disk.display().to_string();
     let mut holder = Command::new("flock").args(["-s", &name, "-c", &held]).spawn().expect("it is there");
-    common::until("it is locked", || directory.join("disk.img.held").exists());
+    crate::common::until("it is locked", || directory.join("disk.img.held").exists());
     let settings = [sockets(&directory), file("disk", ""), exported("disk")].concat();
     let mut daemon = Daemon::start_in(&directory, &settings);
     assert_eq!(daemon.wait().code(), Some(1), "{}", daemon.log());

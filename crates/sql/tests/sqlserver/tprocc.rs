@@ -2,12 +2,13 @@
 //! statement, what is looked at every second, and what happens when it fails. Not against a SQL Server: see
 //! docs/SQLSERVER.md.
 
-mod common;
-#[allow(dead_code, reason = "a peer that knows no SQL can be loaded, not run on")]
-mod order_entry;
-mod tds;
-
-use common::certificates::Certificates;
+use crate::common::certificates::Certificates;
+use crate::tds::call::Called;
+use crate::tds::loaded::Loaded;
+use crate::tds::recorded::{self, Calls, declares_what_it_sends, defined, recorded};
+use crate::tds::tls::{Encrypts, both};
+use crate::tds::types::Datum;
+use crate::tds::{Cell, Column, columns, database, failed, numbers, returned, row};
 use fathom_job::{DatabaseKind, Failure};
 use fathom_runtime::{MILLISECOND, Random};
 use fathom_sql::database::Database;
@@ -24,12 +25,6 @@ use fathom_sql::tprocc::terminal::{Interface, Terminal};
 use fathom_sql::tprocc::texts;
 use fathom_sql::tprocc::user::User;
 use fathom_sql::watch::{Watch, sizes};
-use tds::call::Called;
-use tds::loaded::Loaded;
-use tds::recorded::{self, Calls, declares_what_it_sends, defined, recorded};
-use tds::tls::{Encrypts, both};
-use tds::types::Datum;
-use tds::{Cell, Column, columns, database, failed, numbers, returned, row};
 
 const KIND: DatabaseKind = DatabaseKind::Sqlserver;
 
@@ -37,7 +32,7 @@ const KIND: DatabaseKind = DatabaseKind::Sqlserver;
 
 #[test]
 fn a_load_arrives_byte_by_byte_and_is_read_back_the_same() {
-    let loaded = Loaded::by(|peer| order_entry::loads(peer));
+    let loaded = Loaded::by(|peer| crate::order_entry::loads(peer));
     assert_eq!(loaded.size(), (9, 11_336));
     let texts = texts::of(KIND);
     let procedures = texts.procedures.expect("SQL Server has procedures").definitions;
@@ -221,7 +216,7 @@ fn an_unused_item_rolls_the_order_back() {
 fn encrypted_it_loads_and_runs_the_same() {
     let files = Certificates::of("postgres");
     for encrypts in both(&files.certificate(), &files.key()) {
-        let loaded = Loaded::over(encrypts.clone(), |peer| order_entry::loads(peer));
+        let loaded = Loaded::over(encrypts.clone(), |peer| crate::order_entry::loads(peer));
         assert_eq!(loaded.size(), (9, 11_336));
         for interface in [Interface::Procedures, Interface::Statements] {
             let answer = move |name: &str, called: &Called| {
@@ -382,10 +377,10 @@ fn watched(
     };
     let recruit = |user: u32, session: &mut dyn Session| -> Result<Box<dyn VirtualUser>> {
         let terminal = Terminal::prepare(Interface::Procedures, &texts, session)?;
-        let keys = KeySpace::new(&order_entry::SCALE, 1, true);
+        let keys = KeySpace::new(&crate::order_entry::SCALE, 1, true);
         let random = Random::new(3, &format!("user/{user}"));
-        let home = HomeWarehouses::all(user, 2, order_entry::SCALE.warehouses);
-        let inputs = Inputs::new(order_entry::SCALE, keys, Fidelity::Spec, home, random);
+        let home = HomeWarehouses::all(user, 2, crate::order_entry::SCALE.warehouses);
+        let inputs = Inputs::new(crate::order_entry::SCALE, keys, Fidelity::Spec, home, random);
         Ok(Box::new(User::new(inputs, terminal, false)))
     };
     let driven = drive.run(&recruit, &mut watch, &mut ()).expect("deadlocks are tried again");

@@ -1,14 +1,12 @@
 //! Devices that are not what the daemon left behind: each start is refused, `--check --json` gives the advice, and the
 //! advice carried out by a program keeps everything that can be kept.
 
-mod common;
-
 use std::fs::{self, OpenOptions};
 use std::os::unix::fs::FileExt;
 use std::path::PathBuf;
 
-use common::check::advice;
-use common::{Client, Daemon, FLUSH, directory, sockets};
+use crate::common::check::advice;
+use crate::common::{Client, Daemon, FLUSH, directory, sockets};
 use serde_json::Value;
 
 const PAGE: u64 = 16 << 10;

@@ -1,13 +1,12 @@
 //! Disks that hold something already: no layer may take them for blank ones, and legs of another size are no new legs.
 
-mod common;
-
 use std::fs::{self, OpenOptions};
+use std::os::fd::AsRawFd;
 use std::os::unix::fs::FileExt;
 use std::path::Path;
 
-use common::check::refused;
-use common::{Client, Daemon, FLUSH, directory, sockets};
+use crate::common::check::refused;
+use crate::common::{Client, Daemon, FLUSH, directory, sockets};
 
 const MIB: u64 = 1 << 20;
 /// More than is read whole.
@@ -40,11 +39,27 @@ fn put(folder: &Path, name: &str, at: u64, bytes: &[u8]) {
     file.write_all_at(bytes, at).expect("it is writable");
 }
 
-/// The pages of a file that are not zero, with their places.
-fn held(folder: &Path, name: &str) -> Vec<(usize, Vec<u8>)> {
-    let bytes = fs::read(folder.join(name)).expect("it is there");
-    let pages = bytes.chunks(4096).enumerate().filter(|(_, page)| **page != [0; 4096][..page.len()]);
-    pages.map(|(number, page)| (number, page.to_vec())).collect()
+/// The pages of a file that are not zero, with their places. Holes are not read.
+fn held(folder: &Path, name: &str) -> Vec<(i64, Vec<u8>)> {
+    let file = fs::File::open(folder.join(name)).expect("it is there");
+    let seek = |from: i64, whence| {
+        // SAFETY: no memory is handed over.
+        unsafe { libc::lseek(file.as_raw_fd(), from, whence) }
+    };
+    let mut pages = Vec::new();
+    let mut at = seek(0, libc::SEEK_DATA);
+    while at >= 0 {
+        let end = seek(at, libc::SEEK_HOLE);
+        for place in (at..end).step_by(4096) {
+            let mut page = vec![0; usize::try_from(end - place).map_or(4096, |left| left.min(4096))];
+            file.read_exact_at(&mut page, place.unsigned_abs()).expect("it is readable");
+            if page.iter().any(|byte| *byte != 0) {
+                pages.push((place / 4096, page));
+            }
+        }
+        at = seek(end, libc::SEEK_DATA);
+    }
+    pages
 }
 
 /// Layers that take `b` for a blank disk.
@@ -138,8 +153,8 @@ fn legs_that_were_both_enlarged_are_no_new_legs_and_open_with_the_size_they_had(
         make(&folder, "a", had);
         make(&folder, "b", had);
         let mut daemon = Daemon::make_in(&folder, &settings(""));
-        common::until("both legs are in sync", || {
-            common::status(&daemon)["mirrors"][0]["legs"]
+        crate::common::until("both legs are in sync", || {
+            crate::common::status(&daemon)["mirrors"][0]["legs"]
                 .as_array()
                 .is_some_and(|legs| legs.iter().all(|leg| leg["state"] == "in-sync"))
         });

@@ -1,12 +1,10 @@
 //! Stripes of which a part is missing, or whose parts are in another order: nothing is made in their place.
 
-mod common;
-
 use std::fs;
 use std::path::Path;
 use std::process::{Command, Output};
 
-use common::{Client, Daemon, FLUSH, directory, sockets};
+use crate::common::{Client, Daemon, FLUSH, directory, sockets};
 
 const PAGE: u64 = 16 << 10;
 const PAGES: u64 = 200;

@@ -1,11 +1,15 @@
 //! The SQL Server driver keeps to the protocol, against a scripted peer. Not against a SQL Server: see docs/SQLSERVER.md.
 
-mod common;
-mod tds;
-
 use std::sync::{Arc, Mutex};
 
-use common::certificates::Certificates;
+use crate::common::certificates::Certificates;
+use crate::tds::kept::{Table, tables};
+use crate::tds::tls::{Encrypts, both};
+use crate::tds::types::Datum;
+use crate::tds::{
+    Asked, Cell, Column, Peer, Request, columns, connection, database, failed, finished, numbers, returned,
+    row, transaction,
+};
 use fathom_job::{Connection, DatabaseKind, Job, Reason, Tls};
 use fathom_settings::{Diagnostics, Tree, to_text};
 use fathom_sql::database::Database;
@@ -15,13 +19,6 @@ use fathom_sql::insert::Config;
 use fathom_sql::rows::Answer;
 use fathom_sql::session::{Session, Target};
 use fathom_sql::value::Value;
-use tds::kept::{Table, tables};
-use tds::tls::{Encrypts, both};
-use tds::types::Datum;
-use tds::{
-    Asked, Cell, Column, Peer, Request, columns, connection, database, failed, finished, numbers, returned,
-    row, transaction,
-};
 
 /// Runs against a peer that answers as told; what every session asks first is answered here.
 fn with(

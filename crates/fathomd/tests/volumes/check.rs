@@ -1,13 +1,11 @@
 //! `fathomd --check`: settings and caches, looked at and not touched.
 
-mod common;
-
 use std::fs;
 use std::path::Path;
 use std::process::Command;
 
-use common::check::{check, refused, refused_as, text};
-use common::{Client, Daemon, MEMORY, directory, sockets};
+use crate::common::check::{check, refused, refused_as, text};
+use crate::common::{Client, Daemon, MEMORY, directory, sockets};
 use serde_json::Value;
 
 fn cached() -> String {

@@ -60,3 +60,19 @@ def test_a_neighbour_slows_reads_as_well(tmp_path: Path) -> None:
 def test_a_volume_of_a_cloud_has_no_cache_to_look_at(tmp_path: Path) -> None:
     found = diagnosed(iostat(tmp_path / "log", {"nvme1n1": written_through()}, kernel="6.1.0-1036-aws"))
     assert "full or off" not in " ".join(each.what for each in found.findings)
+
+
+def test_a_disk_that_becomes_slow_at_a_low_rate_has_no_full_queue(tmp_path: Path) -> None:
+    """800 IOPS at 0.9 ms need less than one slot: no queue holds them back."""
+    iops = np.where(SLOW, 800.0, 1200.0) * noise(9)
+    latency = np.where(SLOW, 54.0, 0.9) * noise(10)
+    found = diagnosed(iostat(tmp_path / "log", {"sda": disk(iops, latency, percent=np.where(SLOW, 100.0, 60.0))}))
+    assert found.verdict.rule == "D20"
+    assert not any(each.rule == "D1" for each in found.findings)
+
+
+def test_the_same_requests_do_not_fill_a_queue_at_a_lower_rate(tmp_path: Path) -> None:
+    iops = np.where(SLOW, 8000.0, 12000.0) * noise(11)
+    latency = np.where(SLOW, 12.0, 0.9) * noise(12)
+    found = diagnosed(iostat(tmp_path / "log", {"sda": disk(iops, latency)}))
+    assert not any(each.rule == "D1" and each.confidence >= 0.5 for each in found.findings)

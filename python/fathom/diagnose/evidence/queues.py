@@ -3,6 +3,10 @@
 Windows counts above the driver: there a full queue of 32 shows hundreds of requests outstanding. It is known by the
 same disk having carried more requests and more bytes, at a fraction of the latency, with few outstanding: then neither
 a limit on IOPS or bytes nor the medium explains the wait, only the number of requests let through does.
+
+A full queue lets through its depth in the time that the device takes. So the rate of the slow part needs several slots
+even at the fast part's latency, and the device takes longer there because the requests are others: of requests of the
+same kind the queue would let through as many as before, and it is the device or its path that became slow.
 """
 
 from __future__ import annotations
@@ -58,8 +62,8 @@ def deeper(system: System, disks: Sequence[Device]) -> tuple[Remedy, ...]:
     return _PVSCSI, _SPREAD
 
 
-_GROWN = 16.0
-"""How many times as many outstanding no neighbour explains."""
+_SLOTS = 4.0
+"""Requests at once that the rate of the slow part needs at the fast part's latency: fewer never fill a queue."""
 _TIMES = 4.0
 """How many times as long requests must take, and as many be outstanding, in the slow part of the log."""
 
@@ -87,9 +91,9 @@ def above_device(system: System, disk: Device) -> Finding | None:
     flat = np.nanpercentile(iops[many], 90) <= 1.15 * middle(iops[many])
     if not (more and flat):
         return None
-    # Requests alike in size and mix, and a load that grew only as latency did: others may have slowed the disk as well.
-    grew = middle(load[many]) / middle(load[few])
-    sure = 0.5 if same_kind(disk, many, few) and grew < _GROWN else 0.7
+    if same_kind(disk, many, few) or middle(iops[many]) * middle(latency[few]) < _SLOTS:
+        return None
+    sure = 0.7
     size = disk.values("size_bytes")
     rotates = middle(size[few]) >= _SMALLER * middle(size[many]) and middle(iops[many]) <= _ROTATING
     if rotates or may_fill_cache(disk, many, few):

@@ -23,7 +23,7 @@ STOLEN_PERCENT = 10.0
 """Processor time that a hypervisor gives to others from which on programs wait noticeably."""
 _OFTEN = 0.1
 """Share of the moments in which that must be so."""
-_WAITED = 0.15
+WAITED = 0.15
 """Part of the processor time that a virtual machine wants and does not get."""
 
 _BUSIEST = (
@@ -49,8 +49,8 @@ _LIMIT_GRANTS = (
     "ALTER WORKLOAD GROUP [default] WITH (REQUEST_MAX_MEMORY_GRANT_PERCENT = 10); ALTER RESOURCE GOVERNOR RECONFIGURE"
 )
 _LEAST_SESSIONS = 0.5
-_GIVEN = "the host gives the processors to other machines"
-_LESS_SHARED = Remedy(
+GIVEN = "the host gives the processors to other machines"
+LESS_SHARED = Remedy(
     "Ask the host's administrator for fewer virtual processors per core, or for a reservation. On a burstable instance "
     "see whether its CPU credits are spent. Tuning statements of this machine does not give the time back.",
     (),
@@ -80,13 +80,18 @@ def processors(system: System) -> Elsewhere | None:
         lost = stolen(system)
         if lost is not None and not used - host.mean("cpu_steal_percent") >= FULL_PERCENT:
             return lost
-        return Elsewhere(
-            "the processors are",
-            seen(host, f"Processors were {number(used)} % busy on average."),
-            Remedy("Look for the statements that use most processor time, or give the server more processors.",
-                   (_BUSIEST, _BUSIEST_POSTGRESQL), None, "Processor time falls below 70 %."),
-        )  # fmt: skip
+        return busy_processors(host, f"Processors were {number(used)} % busy on average.")
     return None
+
+
+def busy_processors(host: Device, words: str) -> Elsewhere:
+    """Processors that a machine's own programs keep busy."""
+    return Elsewhere(
+        "the processors are",
+        seen(host, words),
+        Remedy("Look for the statements that use most processor time, or give the server more processors.",
+               (_BUSIEST, _BUSIEST_POSTGRESQL), None, "Processor time falls below 70 %."),
+    )  # fmt: skip
 
 
 def stolen(system: System) -> Elsewhere | None:
@@ -98,13 +103,11 @@ def stolen(system: System) -> Elsewhere | None:
             words = (
                 f"Steal is {number(float(np.median(values[hit])))} % in {share(hit.sum() / known.sum())} of the time"
             )
-            return Elsewhere(
-                _GIVEN, seen(host, f"{words}: the machine wanted to run and others ran.", hit), _LESS_SHARED
-            )
-    for machine in _machines(system):
+            return Elsewhere(GIVEN, seen(host, f"{words}: the machine wanted to run and others ran.", hit), LESS_SHARED)
+    for machine in machines(system):
         ready, run = machine.values("cpu_ready_percent"), machine.values("cpu_run_percent")
         part = ready / np.where(ready + run > 0, ready + run, np.nan)
-        hit, known = (part >= _WAITED) & (ready >= STOLEN_PERCENT), np.isfinite(part)
+        hit, known = (part >= WAITED) & (ready >= STOLEN_PERCENT), np.isfinite(part)
         if _often(hit, known):
             words = (
                 f"{machine.name} waited for {share(float(np.median(part[hit])))} of the processor time that it wanted, "
@@ -114,12 +117,12 @@ def stolen(system: System) -> Elsewhere | None:
             return Elsewhere(
                 f"the host gives the processors of {machine.name} to other machines",
                 seen(machine, words, hit),
-                _LESS_SHARED,
+                LESS_SHARED,
             )
     return None
 
 
-def _machines(system: System) -> list[Device]:
+def machines(system: System) -> list[Device]:
     """Virtual machines whose disks are in the log; a hypervisor's own groups are always ready for something."""
     owners = {(each.device or "").partition(":")[0] for each in system.of(Layer.VIRTUAL_DISK)}
     return [each for each in system.of(Layer.HOST) if each.has("cpu_ready_percent", "cpu_run_percent")

@@ -14,12 +14,14 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from fathom.diagnose.evidence.join import above, onto
+from fathom.diagnose.evidence.slow_time import around, slow_time
 from fathom.diagnose.evidence.words import number, share, time
 from fathom.diagnose.metrics import Layer
 from fathom.finding import Severity
 
 if TYPE_CHECKING:
-    from fathom.diagnose.evidence.device import Device
+    from fathom.diagnose.evidence.device import Device, Flags
     from fathom.diagnose.evidence.system import System
 
 CLASSES = {
@@ -37,6 +39,8 @@ CLASSES = {
 SERIOUS_SESSIONS, SERIOUS_SHARE = 2.0, 0.4
 LEAST_SESSIONS, LEAST_SHARE = 0.5, 0.15
 """Mean sessions in a wait and its share of all waiting: from where it is a warning, and from where critical."""
+_FEWER, _OFTEN = 0.7, 0.6
+"""Share of the batches that are still done while a disk is slow, and how surely they are fewer (`join.above`)."""
 
 
 @dataclass(frozen=True)
@@ -79,6 +83,16 @@ def _sessions(wait: Device, looks: int) -> float:
     return float(np.nansum(wait.values("active_sessions"))) / max(looks, 1)
 
 
+def waiting_in(system: System, disk: Device, chosen: Flags) -> float:
+    """Mean number of sessions that wait for storage in some moments of a disk."""
+    total = np.zeros(len(disk.times_ns))
+    for wait in system.of(Layer.DATABASE_WAIT):
+        if any(CLASSES[name].match(_word(wait)) for name in ("data", "log")):
+            measure = "wait_s_per_s" if wait.has("wait_s_per_s") else "active_sessions"
+            total += np.nan_to_num(onto(disk, wait, measure))
+    return float(total[chosen].mean()) if chosen.any() else 0.0
+
+
 def has_waits(system: System) -> bool:
     """Whether the logs tell how many sessions wait for what, not only how long each waits."""
     return any(wait.has("wait_s_per_s") or wait.has("active_sessions") for wait in system.of(Layer.DATABASE_WAIT))
@@ -101,7 +115,7 @@ def of_storage(system: System) -> Harm:
     if has_waits(system):
         # What sessions wait for is closer to users than tasks of whatever program.
         return of_waits(system, "data", "log")
-    return _of_tasks(system) or NONE
+    return _of_tasks(system) or _of_batches(system) or NONE
 
 
 def _of_tasks(system: System) -> Harm | None:
@@ -119,4 +133,17 @@ def _of_tasks(system: System) -> Harm | None:
         if len(good) >= 8 and np.percentile(good, 90) > 3 * max(np.percentile(good, 10), 1e-6):
             low, high = (float(np.percentile(good, each)) for each in (10, 90))
             return Harm(Severity.WARNING, f"response times rise from {time(low)} to {time(high)}")
+    return None
+
+
+def _of_batches(system: System) -> Harm | None:
+    """Fewer batches while a disk is slow than just before and after: users get less done. A night has few all along."""
+    for server in (each for each in system.databases if each.has("batches_per_s")):
+        for disk in system.nearest:
+            slow, done = slow_time(system, disk), onto(disk, server, "batches_per_s")
+            near = around(slow) & np.isfinite(done)
+            then, usual = (float(np.nanmean(done[each])) if each.any() else 0.0 for each in (slow, near))
+            if slow.any() and then <= _FEWER * usual and above(done[near], done[slow]) >= _OFTEN:
+                words = f"{number(then)} batches/s while {disk.name} is slow, {number(usual)} just before and after"
+                return Harm(Severity.WARNING, words)
     return None

@@ -17,6 +17,7 @@ import numpy as np
 
 from fathom.diagnose.evidence.harm import of_storage
 from fathom.diagnose.evidence.load import FEWEST, middle, worked
+from fathom.diagnose.evidence.starved import starved
 from fathom.diagnose.evidence.surroundings import VMWARE, is_nvme
 from fathom.diagnose.evidence.unexplained import may_fill_cache, same_kind
 from fathom.diagnose.evidence.words import megabytes, number, seen, time
@@ -91,7 +92,9 @@ def above_device(system: System, disk: Device) -> Finding | None:
     flat = np.nanpercentile(iops[many], 90) <= 1.15 * middle(iops[many])
     if not (more and flat):
         return None
-    if same_kind(disk, many, few) or middle(iops[many]) * middle(latency[few]) < _SLOTS:
+    if starved(system, disk, many) is not None or same_kind(disk, many, few):
+        return None
+    if middle(iops[many]) * middle(latency[few]) < _SLOTS:
         return None
     sure = 0.7
     size = disk.values("size_bytes")

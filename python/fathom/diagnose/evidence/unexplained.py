@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from fathom.diagnose.evidence.load import LARGE_BYTES, middle, plateau, served, worked
+from fathom.diagnose.evidence.slow_time import stretches
 
 if TYPE_CHECKING:
     from fathom.diagnose.evidence.device import Device, Flags, Floats
 
 TIMES = 2.5
-_LONGEST_GAP = 2
 _SHORTEST = 5
 _AS_MUCH = 0.9
 _LEAST_S = 0.003
@@ -47,29 +47,27 @@ def unexplained(disk: Device) -> Unexplained | None:
         return None
     usual = float(np.percentile(latency[known], 30))
     slow = known & (latency >= max(TIMES * usual, _LEAST_S))
-    stretches = _long(slow)
+    chosen = stretches(slow)
     rest = known & ~slow
-    if stretches.sum() < _SHORTEST or stretches.sum() < 0.8 * slow.sum() or rest.sum() < 2 * _SHORTEST:
+    if chosen.sum() < _SHORTEST or chosen.sum() < 0.8 * slow.sum() or rest.sum() < 2 * _SHORTEST:
         return None
     # At other times as much was done at the usual latency, and no ceiling of its own was reached in the slow time.
-    as_much = middle(rate[stretches]) <= np.percentile(rate[rest], 90)
-    kind = same_kind(disk, stretches, rest)
-    if not kind or not as_much or any(_ceiling(disk, metric, stretches) for metric in ("iops", "bytes_per_s")):
+    as_much = middle(rate[chosen]) <= np.percentile(rate[rest], 90)
+    kind = same_kind(disk, chosen, rest)
+    if not kind or not as_much or any(_ceiling(disk, metric, chosen) for metric in ("iops", "bytes_per_s")):
         return None
     # Requests in flight without the slowness: more of them would explain it.
-    asked = middle((rate * latency)[stretches]) / middle((rate * latency)[rest])
-    if middle(rate[stretches]) < 0.5 * middle(rate[rest]) and asked < 0.8:
+    asked = middle((rate * latency)[chosen]) / middle((rate * latency)[rest])
+    if middle(rate[chosen]) < 0.5 * middle(rate[rest]) and asked < 0.8:
         return None
     # Large requests share the bandwidth: each takes longer with every other one, and in all they move no less.
     moved = disk.values("bytes_per_s")
-    if middle(disk.values("size_bytes")[stretches]) >= LARGE_BYTES and middle(moved[stretches]) > 0.8 * middle(
-        moved[rest]
-    ):
+    if middle(disk.values("size_bytes")[chosen]) >= LARGE_BYTES and middle(moved[chosen]) > 0.8 * middle(moved[rest]):
         return None
-    alike = rest & (rate >= _AS_MUCH * middle(rate[stretches]))
+    alike = rest & (rate >= _AS_MUCH * middle(rate[chosen]))
     return Unexplained(
-        middle(latency[alike]), middle(latency[stretches]), middle(rate[alike]), middle(rate[stretches]),
-        stretches, alike,
+        middle(latency[alike]), middle(latency[chosen]), middle(rate[alike]), middle(rate[chosen]),
+        chosen, alike,
     )  # fmt: skip
 
 
@@ -79,15 +77,6 @@ def _ceiling(disk: Device, metric: str, slow: Flags) -> bool:
     """
     found = plateau(disk, metric)
     return found is not None and not served(disk, found) and bool((found.chosen & slow).sum() >= 0.5 * slow.sum())
-
-
-def _long(slow: Flags) -> Flags:
-    """Only moments within stretches of at least `_SHORTEST`, short gaps bridged."""
-    places = np.flatnonzero(slow)
-    stretch = np.cumsum(np.diff(places, prepend=places[:1]) > _LONGEST_GAP)
-    chosen = np.zeros(len(slow), dtype=bool)
-    chosen[places[np.bincount(stretch)[stretch] >= _SHORTEST]] = True
-    return chosen
 
 
 def same_kind(disk: Device, one: Flags, other: Flags) -> bool:

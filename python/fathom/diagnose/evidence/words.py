@@ -21,6 +21,12 @@ def time(seconds: float) -> str:
     return f"{significant(seconds)} s" if seconds >= 10 else f"{significant(seconds * 1e3)} ms"
 
 
+def length(seconds: float) -> str:
+    """A length of time in s, min or h."""
+    unit, word = (1.0, "s") if seconds < 120 else (60.0, "min") if seconds < 5400 else (3600.0, "h")
+    return f"{significant(seconds / unit, 2)} {word}"
+
+
 def megabytes(bytes_per_s: float) -> str:
     """A throughput in MB/s."""
     return f"{significant(bytes_per_s / 1e6)} MB/s"

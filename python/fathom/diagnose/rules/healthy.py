@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -10,6 +11,8 @@ import numpy as np
 from fathom.diagnose.evidence.elsewhere import grants, locks, processors, stolen
 from fathom.diagnose.evidence.harm import LEAST_SESSIONS, has_waits, of_storage, sessions
 from fathom.diagnose.evidence.load import FEWEST, IDLE_LOAD, worked
+from fathom.diagnose.evidence.slow_time import lasting, slow_time
+from fathom.diagnose.evidence.starved import starved
 from fathom.diagnose.evidence.tier import tier_of
 from fathom.diagnose.evidence.words import number, seen, share, time
 from fathom.diagnose.rule import PATH_RATE_OR_QUEUE, Kind, Rule
@@ -17,6 +20,7 @@ from fathom.finding import Evidence, Finding, Severity
 
 if TYPE_CHECKING:
     from fathom.diagnose.evidence.device import Device
+    from fathom.diagnose.evidence.elsewhere import Elsewhere
     from fathom.diagnose.evidence.system import System
 
 
@@ -33,33 +37,45 @@ def examine(system: System) -> Iterator[Finding]:
     full = processors(system)
     if full is None and worked_at and all(found is None for found in worked_at):
         return
-    fast = all(fine for fine, _ in judged)
-    evidence = [said for _, said in judged if said is not None] or [
+    fast = all(found.fine for found in judged)
+    evidence = [found.said for found in judged if found.said is not None] or [
         seen(disk, f"{disk.name} completed no request.") for disk, found in each if found is not None
     ]
-    lost = None if full is not None else stolen(system)
-    where = [found for found in (full, locks(system), grants(system), lost) if found is not None]
+    then = [found.starved for found in judged if found.starved is not None] if full is None else []
+    lost = None if full is not None or then else stolen(system)
+    where = [found for found in (full, *then[:1], locks(system), grants(system), lost) if found is not None]
     # Where the disks are slow, only waits that are elsewhere can clear them, or processors with no time left to wait.
     cleared = (fast and bool(judged)) or full is not None or (bool(where) and has_waits(system) and bool(judged))
-    if of_storage(system).sentence or not cleared:
+    # Sessions wait for disks as well while their machine does not run.
+    if not cleared or (of_storage(system).sentence and not then):
         return
     reason = f": {where[0].what}" if where else ""
     timed = any(disk.has("latency_s") for disk in system.nearest)
     sure = 0.9 if where and judged else 0.75 if where else (0.85 if has_waits(system) else (0.75 if timed else 0.6))
     said: list[Evidence] = [found.evidence for found in where]
-    if has_waits(system):
+    if has_waits(system) and not of_storage(system).sentence:
         mean = sessions(system, "data", "log")
         limit = f"below the {LEAST_SESSIONS} from which they matter" if mean < LEAST_SESSIONS else "a small part of all"
         said.append(Evidence(f"{number(mean)} sessions wait for storage on average, {limit}."))
     yield Finding(
-        "D25", "storage", f"Storage is not your bottleneck{reason}.", Severity.GOOD, sure, (*said, *evidence[:6]), None,
+        "D25", "storage", f"Storage is not your bottleneck{reason}.", Severity.GOOD,
+        min(sure, 0.75) if then else sure, (*said, *evidence[:6]), None,
         "sessions that wait for reads or log writes in the time in question, or bursts shorter than the log's interval",
         tuple(found.remedy for found in where),
     )  # fmt: skip
 
 
-def _judged(system: System, disk: Device) -> tuple[bool, Evidence | None] | None:
-    """Whether a disk keeps nobody waiting, and what shows it; None where the log does not say."""
+@dataclass(frozen=True)
+class _Judged:
+    """Whether a disk keeps nobody waiting, what shows it, and what else makes it slow at times."""
+
+    fine: bool
+    said: Evidence | None = None
+    starved: Elsewhere | None = None
+
+
+def _judged(system: System, disk: Device) -> _Judged | None:
+    """The judgement of a disk; None where the log does not say."""
     if not disk.has("iops"):
         return _by_queue(disk)
     latency, at_work = disk.values("latency_s"), worked(disk)
@@ -68,19 +84,26 @@ def _judged(system: System, disk: Device) -> tuple[bool, Evidence | None] | None
     if at_work.sum() > 2 * known.sum() or known.sum() + (disk.values("iops") == 0).sum() < FEWEST:
         return None
     if not known.any():
-        return True, None
-    tier = tier_of(system, disk)
-    high = _weighted_high(latency[known], disk.weights("latency_s")[known])
-    mean = disk.mean("iops") * disk.mean("latency_s")
+        return _Judged(fine=True)
+    tier, slow = tier_of(system, disk), slow_time(system, disk)
+    machine = starved(system, disk, slow) if slow.any() else None
+    rest = known if machine is None else known & ~slow
+    high = _weighted_high(latency[rest], disk.weights("latency_s")[rest])
+    # The log's own queue counts as well: a rate in the wrong unit makes any disk look idle.
+    mean = max(disk.mean("iops") * disk.mean("latency_s"), float(np.nan_to_num(disk.load).mean()))
     # A disk that is hardly ever used keeps nobody waiting for long, however slow it is.
     used = mean >= _LITTLE or (mean >= 0.05 and _often(disk) > _SELDOM)
-    words = f"On {disk.name}, 95 % of requests come from moments with at most {time(high)}; a {tier.name} should keep "
-    slow = high > tier.target_s
-    idle = f", but it is hardly used: {number(mean)} outstanding on average" if slow and not used else ""
-    return not (slow and used), seen(disk, f"{words}{time(tier.target_s)}{idle}.", known)
+    otherwise = "" if machine is None else " otherwise"
+    words = f"On {disk.name}, 95 % of requests come{otherwise} from moments with at most {time(high)}; a {tier.name} "
+    idle = (
+        f", but it is hardly used: {number(mean)} outstanding on average" if high > tier.target_s and not used else ""
+    )
+    # The slower a disk is, the fewer of its requests count.
+    fine = not (high > tier.target_s and used) and (machine is not None or lasting(system, disk) is None)
+    return _Judged(fine, seen(disk, f"{words}should keep {time(tier.target_s)}{idle}.", rest), machine)
 
 
-def _by_queue(disk: Device) -> tuple[bool, Evidence | None] | None:
+def _by_queue(disk: Device) -> _Judged | None:
     """By the queue alone, which Little's law makes the time that all requests together waited per second."""
     known = np.isfinite(disk.load)
     if known.sum() < FEWEST:
@@ -89,7 +112,7 @@ def _by_queue(disk: Device) -> tuple[bool, Evidence | None] | None:
     words = (
         f"{disk.name}: {number(mean)} requests outstanding on average, one or more in {share(often)} of the moments."
     )
-    return mean < _LITTLE and often <= _SELDOM, seen(disk, words, known)
+    return _Judged(mean < _LITTLE and often <= _SELDOM, seen(disk, words, known))
 
 
 def _often(disk: Device) -> float:

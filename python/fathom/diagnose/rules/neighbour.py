@@ -10,6 +10,7 @@ import numpy as np
 from fathom.diagnose.evidence.harm import of_storage
 from fathom.diagnose.evidence.load import worked
 from fathom.diagnose.evidence.saturation import at_ceiling
+from fathom.diagnose.evidence.starved import starved
 from fathom.diagnose.evidence.surroundings import VMWARE
 from fathom.diagnose.evidence.unexplained import (
     Unexplained,
@@ -55,7 +56,7 @@ def examine(system: System) -> Iterator[Finding]:
     for disk in system.volumes:
         found = unexplained(disk)
         # At its highest rate all the time, it needs nobody else to be slower with more outstanding.
-        if found is None or at_ceiling(system, disk) is not None:
+        if found is None or at_ceiling(system, disk) is not None or starved(system, disk, found.chosen) is not None:
             continue
         rest = worked(disk) & ~found.chosen
         alone = writes_alone(disk, found.chosen, rest)

@@ -8,15 +8,21 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from fathom.diagnose.evidence.below import located
-from fathom.diagnose.evidence.harm import of_storage
-from fathom.diagnose.evidence.load import FEWEST, busy, middle
+from fathom.diagnose.evidence.harm import LEAST_SESSIONS, of_storage, waiting_in
+from fathom.diagnose.evidence.load import FEWEST, busy, middle, worked
+from fathom.diagnose.evidence.slow_time import lasting
+from fathom.diagnose.evidence.starved import starved
 from fathom.diagnose.evidence.tier import tier_of
-from fathom.diagnose.evidence.words import number, seen, time
+from fathom.diagnose.evidence.words import length, number, seen, time
 from fathom.diagnose.rule import PATH_LATENCY, PATH_RATE, Kind, Rule
-from fathom.finding import Finding, Remedy
+from fathom.finding import Evidence, Finding, Remedy
 
 if TYPE_CHECKING:
+    from fathom.diagnose.evidence.device import Device, Flags
     from fathom.diagnose.evidence.system import System
+
+_MOST = 0.8
+"""Part of the time from which a disk is slow all the time."""
 _RECORD = Remedy(
     "Record the layer below in the same time and give both logs to `fathom diagnose`.",
     ("fathom record --print esxi", "fathom record --print aws", "fathom record --print azure"),
@@ -28,17 +34,16 @@ _RECORD = Remedy(
 def examine(system: System) -> Iterator[Finding]:
     """Volumes beyond their kind's latency while requests queue."""
     for disk in system.nearest:
-        chosen = busy(disk) & np.isfinite(disk.values("latency_s"))
-        tier = tier_of(system, disk)
-        latency = middle(disk.values("latency_s")[chosen])
-        if chosen.sum() < FEWEST or not latency > tier.target_s:
+        tier, chosen = tier_of(system, disk), _slow(system, disk)
+        if chosen is None or starved(system, disk, chosen) is not None:
             continue
+        latency = middle(disk.values("latency_s")[chosen])
         harm, found = of_storage(system), located(system, disk, chosen)
         where = "the logs do not show where below it the time goes" if found is None else found.where
         yield Finding(
             "L2",
             disk.name,
-            f"{disk.name} is slow, {time(latency)}, and {where}.",
+            f"{disk.name} is slow, {time(latency)}{_of_the_time(disk, chosen)}, and {where}.",
             harm.severity,
             0.45 if found is None else 0.55,
             (
@@ -49,12 +54,36 @@ def examine(system: System) -> Iterator[Finding]:
                     f"{time(tier.target_s)}.",
                     chosen,
                 ),
+                *_waiting(system, disk, chosen),
                 *(() if found is None else found.evidence),
             ),
             harm.sentence,
             "the latency is what this kind of storage has under this load",
             (_RECORD,) if found is None else found.remedies,
         )
+
+
+def _slow(system: System, disk: Device) -> Flags | None:
+    """The moments with most requests waiting where those are slow as a rule, else a slow time that lasts."""
+    latency = disk.values("latency_s")
+    chosen = busy(disk) & np.isfinite(latency)
+    if chosen.sum() >= FEWEST and middle(latency[chosen]) > tier_of(system, disk).target_s:
+        return chosen
+    return lasting(system, disk)
+
+
+def _waiting(system: System, disk: Device, chosen: Flags) -> Iterator[Evidence]:
+    """How many sessions wait for storage in the slow time: their mean over the whole log hides a short one."""
+    then, rest = waiting_in(system, disk, chosen), waiting_in(system, disk, worked(disk) & ~chosen)
+    if then >= LEAST_SESSIONS:
+        yield seen(disk, f"{number(then)} sessions wait for data and log I/O in these times, {number(rest)} otherwise.",
+                   chosen)  # fmt: skip
+
+
+def _of_the_time(disk: Device, chosen: Flags) -> str:
+    """How long that is, where it is a part of the log."""
+    slow, whole = disk.seconds[chosen].sum(), disk.seconds[worked(disk)].sum()
+    return "" if slow > _MOST * whole else f" in {length(slow)} of {length(whole)}"
 
 
 RULE = Rule("L2", "slow volume of unknown cause", Kind.CAUSE, (PATH_RATE, PATH_LATENCY), examine)

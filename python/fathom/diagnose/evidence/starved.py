@@ -1,0 +1,145 @@
+"""Disks that seem slow because their machine does not run: a request counts until its machine sees that it is done.
+
+Processors that others have, or that are busy, explain a slow time only where they are so then and not otherwise. What
+the hypervisor sees of the same requests in the same moments tells for certain.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from fathom.diagnose.evidence.elsewhere import (
+    FULL_PERCENT,
+    GIVEN,
+    LESS_SHARED,
+    STOLEN_PERCENT,
+    WAITED,
+    Elsewhere,
+    busy_processors,
+    machines,
+)
+from fathom.diagnose.evidence.join import onto
+from fathom.diagnose.evidence.load import middle, worked
+from fathom.diagnose.evidence.words import number, seen, share, time
+from fathom.diagnose.metrics import Layer
+from fathom.finding import Remedy
+
+if TYPE_CHECKING:
+    from fathom.diagnose.evidence.device import Device, Flags, Floats
+    from fathom.diagnose.evidence.system import System
+
+_FEWEST = 3
+_MOSTLY, _SELDOM = 0.7, 0.2
+"""Shares of the slow time, and of the rest, in which processors are missing where they explain the slow time."""
+_SAME_RATE, _PART, _MOST = 0.2, 0.3, 0.5
+"""How near the rate of a disk is to that of its virtual disk, and the parts of its latency that the layer below shows
+where the time is above it, and where it is not.
+"""
+_IN_GUEST = Remedy(
+    "Look in the guest and at its processors: ready and co-stop time on the host, filter drivers, full queues of the "
+    "guest's adapter.",
+    ("esxtop: c for %RDY and %CSTP, v for the virtual disks", "fltmc instances"),
+    "None to look.",
+    "The disk takes as long in the guest as its virtual disk on the host.",
+)
+
+
+def starved(system: System, disk: Device, slow: Flags) -> Elsewhere | None:
+    """What other than storage makes these moments of a disk slow; None where the logs show nothing of it."""
+    if _slow_below(system, disk, slow):
+        return None
+    missing = (found for each in (_stolen, _waiting, _full) if (found := each(system, disk, slow)) is not None)
+    return next(missing, None) or _above(system, disk, slow)
+
+
+def _stolen(system: System, disk: Device, slow: Flags) -> Elsewhere | None:
+    for host in _hosts(system, disk):
+        steal = onto(disk, host, "cpu_steal_percent")
+        if _only_then(disk, steal >= STOLEN_PERCENT, np.isfinite(steal), slow):
+            words = f"Steal is {_then(disk, steal, slow)}: the machine wanted to run and others ran."
+            return Elsewhere(GIVEN, seen(host, words), LESS_SHARED)
+    return None
+
+
+def _waiting(system: System, disk: Device, slow: Flags) -> Elsewhere | None:
+    every = machines(system)
+    named = [each for each in every if (each.device or "").casefold() == (disk.host or "").casefold()]
+    for machine in named or (every if len(every) == 1 else []):
+        ready, run = onto(disk, machine, "cpu_ready_percent"), onto(disk, machine, "cpu_run_percent")
+        part = ready / np.where(ready + run > 0, ready + run, np.nan)
+        if _only_then(disk, (part >= WAITED) & (ready >= STOLEN_PERCENT), np.isfinite(part), slow):
+            words = (
+                f"{machine.name} waited for {share(middle(part[slow]))} of the processor time that it wanted while "
+                f"{disk.name} was slow: %RDY is {_then(disk, ready, slow)}, added over its processors."
+            )
+            return Elsewhere(
+                f"the host gives the processors of {machine.name} to other machines", seen(machine, words), LESS_SHARED
+            )
+    return None
+
+
+def _full(system: System, disk: Device, slow: Flags) -> Elsewhere | None:
+    for host in _hosts(system, disk):
+        used = onto(disk, host, "cpu_percent")
+        used = np.where(
+            np.isfinite(used), used, onto(disk, host, "cpu_user_percent") + onto(disk, host, "cpu_system_percent")
+        )
+        if _only_then(disk, used >= FULL_PERCENT, np.isfinite(used), slow):
+            return busy_processors(host, f"Processors were busy {_then(disk, used, slow)}.")
+    return None
+
+
+def _above(system: System, disk: Device, slow: Flags) -> Elsewhere | None:
+    """The time that a guest's disk takes and its virtual disk does not."""
+    if disk.layer is Layer.VIRTUAL_DISK:
+        return None
+    below = [each for each in system.of(Layer.VIRTUAL_DISK) if _same(disk, each, slow)]
+    if len(below) != 1:
+        return None
+    whole, part = middle(disk.values("latency_s")[slow]), middle(onto(disk, below[0], "latency_s")[slow])
+    if not part <= _PART * whole:
+        return None
+    words = (
+        f"In the slow time {disk.name} takes {time(whole)} in the guest, and its virtual disk {below[0].name} "
+        f"{time(part)} at the same rate."
+    )
+    return Elsewhere(
+        f"the time of {disk.name} is spent in the guest, above its virtual disk", seen(below[0], words), _IN_GUEST
+    )
+
+
+def _slow_below(system: System, disk: Device, slow: Flags) -> bool:
+    """Whether the hypervisor sees these requests wait as well."""
+    least = _MOST * middle(disk.values("latency_s")[slow])
+    below = [each for each in system.of(Layer.VIRTUAL_DISK) if each is not disk and _same(disk, each, slow)]
+    seen_there = [onto(disk, each, "latency_s") for each in below]
+    seen_there += [onto(disk, each, "device_latency_s") for each in system.of(Layer.HOST_DEVICE) if each is not disk]
+    return any(middle(each[slow]) >= least for each in seen_there)
+
+
+def _same(disk: Device, other: Device, slow: Flags) -> bool:
+    """Whether a virtual disk does as much as a disk in every moment of the slow time, within what clocks differ."""
+    off = np.abs(onto(disk, other, "iops")[slow] / disk.values("iops")[slow] - 1)
+    return bool(np.isfinite(off).sum() >= _FEWEST and middle(off) <= _SAME_RATE)
+
+
+def _hosts(system: System, disk: Device) -> Iterator[Device]:
+    """The disk's own machine; the only one where a log does not name it."""
+    for host in system.hosts:
+        if host.host == disk.host or len(system.hosts) == 1:
+            yield host
+
+
+def _only_then(disk: Device, hit: Flags, known: Flags, slow: Flags) -> bool:
+    then, rest = known & slow, known & worked(disk) & ~slow
+    if min(then.sum(), rest.sum()) < _FEWEST:
+        return False
+    return bool(hit[then].mean() >= _MOSTLY and hit[rest].mean() <= _SELDOM)
+
+
+def _then(disk: Device, percent: Floats, slow: Flags) -> str:
+    then, rest = (number(middle(percent[each])) for each in (slow, worked(disk) & ~slow))
+    return f"{then} % in the slow time of {disk.name} and {rest} % otherwise"

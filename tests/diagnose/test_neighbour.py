@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import numpy as np
+import pytest
 from make_iostat import Disk, disk, iostat
 from test_surroundings import diagnosed
 
@@ -71,8 +72,28 @@ def test_a_disk_that_becomes_slow_at_a_low_rate_has_no_full_queue(tmp_path: Path
     assert not any(each.rule == "D1" for each in found.findings)
 
 
-def test_the_same_requests_do_not_fill_a_queue_at_a_lower_rate(tmp_path: Path) -> None:
+def test_requests_that_are_alike_are_more_likely_slowed_by_others_than_by_a_queue(tmp_path: Path) -> None:
     iops = np.where(SLOW, 8000.0, 12000.0) * noise(11)
     latency = np.where(SLOW, 12.0, 0.9) * noise(12)
     found = diagnosed(iostat(tmp_path / "log", {"sda": disk(iops, latency)}))
-    assert not any(each.rule == "D1" and each.confidence >= 0.5 for each in found.findings)
+    assert found.verdict.rule == "D20"
+    assert max((each.confidence for each in found.findings if each.rule == "D1"), default=0.0) <= 0.5
+
+
+@pytest.mark.parametrize(
+    ("kernel", "scatter", "rule"),
+    [("6.1.75-99.163.amzn2023.x86_64", 0.002, "D7"), ("6.1.0-18-amd64", 0.002, None), ("6.1.0-18-amd64", 0.03, "D20")],
+)
+def test_a_lower_rate_that_never_moves_is_a_limit_and_no_neighbours(
+    tmp_path: Path, kernel: str, scatter: float, rule: str | None
+) -> None:
+    """4,900 IOPS, then flat 2,000: others would leave now more and now less."""
+    later = PLACES >= 90
+    iops = np.where(later, 2000.0 * noise(13, scatter), 4900.0 * noise(14, 0.08))
+    latency = np.where(later, 24.0, 1.1) * noise(15)
+    found = diagnosed(iostat(tmp_path / "log", {"nvme1n1": disk(iops, latency)}, kernel=kernel))
+    assert found.verdict.rule == rule, found.verdict
+    named = {each.rule for each in found.findings}
+    assert ("D7" in named, "D20" in named) == (scatter < 0.01, scatter > 0.01)
+    if rule == "D7":
+        assert "it fell to 2,000 IOPS and stays there, as at a limit" in found.verdict.sentence

@@ -113,3 +113,19 @@ def test_latencies_in_milliseconds_are_a_unit_and_no_clock(tmp_path: Path) -> No
     right = perfmon(tmp_path / "right", rate, latency)
     assert not right.checks
     assert [each.what for each in found.findings] == [each.what for each in right.findings], "judged in seconds"
+
+
+@pytest.mark.parametrize(("threads", "usual_ms", "kernel", "sure"), [
+    (8, 4.0, OWN, 0.0),
+    (48, 24.0, OWN, 0.45),
+    (48, 24.0, AZURE, 0.6),
+])  # fmt: skip
+def test_as_many_threads_as_ever_make_a_round_number_by_their_latency(
+    tmp_path: Path, threads: int, usual_ms: float, kernel: str, sure: float
+) -> None:
+    """8 threads at 4 ms are 2,000 IOPS, and nothing limits them; slow ones in a cloud may be limited."""
+    random = np.random.default_rng(7)
+    latency = np.where(SLOW, usual_ms * random.normal(1, 0.003, COUNT), 0.3 * random.normal(1, 0.08, COUNT))
+    iops = np.where(SLOW, 1000 * threads / latency, 300 * random.normal(1, 0.08, COUNT))
+    found = diagnosed(iostat(tmp_path / "log", iops=iops, queue=iops * latency / 1e3, device="sdc", kernel=kernel))
+    assert max((each.confidence for each in found.findings if each.rule == "D5"), default=0.0) == sure

@@ -47,14 +47,18 @@ def simulated(path: Path, how: tuple[str, ...] = ("--rounds", "1")) -> dict[str,
     return json.loads(done.stdout)  # type: ignore[no-any-return]
 
 
-def loads() -> dict[str, tuple[np.ndarray, np.ndarray]]:
+def loads() -> dict[str, tuple[np.ndarray, ...]]:
     random = np.random.default_rng(5)
     part = np.arange(COUNT) % 50
     noise = random.normal(1, 0.01, COUNT)
     deep, few = random.integers(400, 700, COUNT), random.integers(8, 14, COUNT)
     rising = np.where(part < 25, random.uniform(2, 10, COUNT), random.uniform(30, 90, COUNT))
     return {
-        "queue above the counter": (np.where(part < 25, 1600, 2000) * noise, np.where(part < 25, deep, few)),
+        "queue above the counter": (
+            np.where(part < 25, 1600, 2000) * noise,
+            np.where(part < 25, deep, few),
+            np.where(part < 25, 8192, 16384),
+        ),
         "limit on IOPS": (np.minimum(3000 * noise**0.2, rising / 0.0012), rising),
         "healthy": (900 * noise, 0.9 * noise),
     }

@@ -5,8 +5,8 @@ same disk having carried more requests and more bytes, at a fraction of the late
 a limit on IOPS or bytes nor the medium explains the wait, only the number of requests let through does.
 
 A full queue lets through its depth in the time that the device takes. So the rate of the slow part needs several slots
-even at the fast part's latency, and the device takes longer there because the requests are others: of requests of the
-same kind the queue would let through as many as before, and it is the device or its path that became slow.
+even at the fast part's latency. Requests that are alike should pass as fast as before: then the device itself is more
+likely to have become slow.
 """
 
 from __future__ import annotations
@@ -92,11 +92,9 @@ def above_device(system: System, disk: Device) -> Finding | None:
     flat = np.nanpercentile(iops[many], 90) <= 1.15 * middle(iops[many])
     if not (more and flat):
         return None
-    if starved(system, disk, many) is not None or same_kind(disk, many, few):
+    if middle(iops[many]) * middle(latency[few]) < _SLOTS or starved(system, disk, many) is not None:
         return None
-    if middle(iops[many]) * middle(latency[few]) < _SLOTS:
-        return None
-    sure = 0.7
+    sure = 0.5 if same_kind(disk, many, few) else 0.7
     size = disk.values("size_bytes")
     rotates = middle(size[few]) >= _SMALLER * middle(size[many]) and middle(iops[many]) <= _ROTATING
     if rotates or may_fill_cache(disk, many, few):

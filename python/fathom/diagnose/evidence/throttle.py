@@ -17,7 +17,18 @@ import numpy as np
 
 from fathom.diagnose.evidence.device import Device
 from fathom.diagnose.evidence.join import adapters, onto
-from fathom.diagnose.evidence.load import FEWEST, Plateau, has_risen, is_hard, middle, plateau, quieter, served, worked
+from fathom.diagnose.evidence.load import (
+    FEWEST,
+    TIGHT,
+    Plateau,
+    has_risen,
+    is_hard,
+    middle,
+    plateau,
+    quieter,
+    served,
+    worked,
+)
 from fathom.diagnose.evidence.sold import DOUBTFUL, KNOWN, SURE, is_in, sold_there
 from fathom.diagnose.evidence.surroundings import is_nvme
 from fathom.diagnose.evidence.tier import tier_of
@@ -222,8 +233,12 @@ def _limit(system: System, disk: Device, found: Plateau, kind: str) -> _Limit | 
         return link
     if sold is not None or system.limits.cap(found.metric, found.level, kind, NEAR):
         return sold
-    if _is_round(found.level) and found.spread <= _STRICT and found.load_growth >= 2 and not _at_own_rate(disk, found):
-        return _Limit("a round number, as limits are", 0.6, 0.0, listed=False)
+    held = found.spread <= _STRICT and found.load_growth >= 2 and not _at_own_rate(disk, found)
+    slow = middle(disk.values("latency_s")[found.chosen], 90) > tier_of(system, disk).target_s
+    if held and slow and _is_round(found.level):
+        rented = is_in(system, "aws") or is_in(system, "azure")
+        sure = 0.6 if rented or not _in_closed_loop(disk, found) else DOUBTFUL
+        return _Limit("a round number, as limits are", sure, 0.0, listed=False)
     return None
 
 
@@ -250,6 +265,14 @@ def _at_own_rate(disk: Device, found: Plateau) -> bool:
     """Whether a device would reach the rate with one request after the other, each as long as in quieter times."""
     usual_s = middle(disk.values("latency_s")[quieter(disk, found)])
     return bool(abs(usual_s * middle(disk.values("iops")[found.chosen]) - 1) <= _ONE)
+
+
+def _in_closed_loop(disk: Device, found: Plateau) -> bool:
+    """Whether as much is outstanding all along: so many threads, each with the next request when one is done, set the
+    rate by the latency of the device.
+    """
+    load = disk.load[found.chosen]
+    return bool(np.nanstd(load) <= TIGHT * np.nanmean(load))
 
 
 def _link(system: System, disk: Device, found: Plateau) -> _Limit | None:

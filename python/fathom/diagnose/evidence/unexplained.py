@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from fathom.diagnose.evidence.load import LARGE_BYTES, middle, plateau, served, worked
+from fathom.diagnose.evidence.load import LARGE_BYTES, TIGHT, middle, plateau, served, worked
 from fathom.diagnose.evidence.slow_time import stretches
 
 if TYPE_CHECKING:
@@ -16,6 +16,8 @@ if TYPE_CHECKING:
 TIMES = 2.5
 _SHORTEST = 5
 _AS_MUCH = 0.9
+_HELD, _FEWEST_HELD, _STILL, _STILLER = 0.9, 20, 0.01, 3.0
+"""Share and number of slow moments at one rate, a limit's scatter, and times as much that the rate scattered before."""
 _LEAST_S = 0.003
 """A latency below this harms nobody, however it rose."""
 
@@ -39,18 +41,26 @@ class Unexplained:
     alike: Flags
 
 
-def unexplained(disk: Device) -> Unexplained | None:
-    """The slow stretches; None without any, or where the load differs."""
+def slow_part(disk: Device) -> tuple[Flags, Flags] | None:
+    """The stretches of several times the usual latency, and the rest of the log; None without any."""
     latency, rate = disk.values("latency_s"), disk.values("iops")
     known = worked(disk) & np.isfinite(latency) & (rate * disk.seconds >= 10)
     if known.sum() < 6 * _SHORTEST:
         return None
     usual = float(np.percentile(latency[known], 30))
     slow = known & (latency >= max(TIMES * usual, _LEAST_S))
-    chosen = stretches(slow)
-    rest = known & ~slow
-    if chosen.sum() < _SHORTEST or chosen.sum() < 0.8 * slow.sum() or rest.sum() < 2 * _SHORTEST:
+    chosen, rest = stretches(slow), known & ~slow
+    few = chosen.sum() < _SHORTEST or chosen.sum() < 0.8 * slow.sum() or rest.sum() < 2 * _SHORTEST
+    return None if few else (chosen, rest)
+
+
+def unexplained(disk: Device) -> Unexplained | None:
+    """The slow stretches; None without any, or where the load differs."""
+    parts = slow_part(disk)
+    if parts is None or fallen(disk, *parts) is not None:
         return None
+    chosen, rest = parts
+    latency, rate = disk.values("latency_s"), disk.values("iops")
     # At other times as much was done at the usual latency, and no ceiling of its own was reached in the slow time.
     as_much = middle(rate[chosen]) <= np.percentile(rate[rest], 90)
     kind = same_kind(disk, chosen, rest)
@@ -77,6 +87,32 @@ def _ceiling(disk: Device, metric: str, slow: Flags) -> bool:
     """
     found = plateau(disk, metric)
     return found is not None and not served(disk, found) and bool((found.chosen & slow).sum() >= 0.5 * slow.sum())
+
+
+@dataclass(frozen=True)
+class Fallen:
+    """A lower rate that never moves: its metric, its level, the scatter around it, and the rate before."""
+
+    metric: str
+    level: float
+    spread: float
+    before: float
+
+
+def fallen(disk: Device, slow: Flags, rest: Flags) -> Fallen | None:
+    """A rate that the slow time holds, below what was done before: a limit's, for others leave more at one time than at
+    another.
+    """
+    for metric in ("iops", "bytes_per_s"):
+        rates = disk.values(metric)
+        level, before = middle(rates[slow]), middle(rates[rest], 90)
+        near = slow & (np.abs(rates / level - 1) <= TIGHT)
+        if near.sum() < max(_FEWEST_HELD, _HELD * slow.sum()) or not level <= _AS_MUCH * before:
+            continue
+        spread, other = (float(np.std(rates[each]) / np.mean(rates[each])) for each in (near, rest & (rates > level)))
+        if spread <= _STILL and spread * _STILLER <= other:
+            return Fallen(metric, level, spread, before)
+    return None
 
 
 def same_kind(disk: Device, one: Flags, other: Flags) -> bool:

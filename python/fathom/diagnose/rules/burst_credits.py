@@ -12,9 +12,10 @@ import numpy as np
 from fathom.diagnose.evidence.harm import of_storage
 from fathom.diagnose.evidence.join import ranks
 from fathom.diagnose.evidence.load import FEWEST, IDLE_LOAD, middle
-from fathom.diagnose.evidence.sold import DOUBTFUL, SURE, sold_there
+from fathom.diagnose.evidence.sold import DOUBTFUL, SURE, is_in, sold_there
 from fathom.diagnose.evidence.surroundings import AWS
-from fathom.diagnose.evidence.words import number, seen, time
+from fathom.diagnose.evidence.unexplained import fallen, slow_part
+from fathom.diagnose.evidence.words import megabytes, number, seen, time
 from fathom.diagnose.rule import DISK_COLLECT, VOLUMES, Kind, Need, Rule
 from fathom.finding import Evidence, Finding, Remedy
 
@@ -41,12 +42,27 @@ _OTHER = Remedy(
     "No step down in the slow time.",
 )
 
+_LIKELY = 0.55
+"""How sure a limit that lowers the rate is one of a spent burst in a cloud."""
+_BALANCES = Remedy(
+    "Record the burst balances of the volume and of the instance. Take a size or type whose baseline is as much as the "
+    "load needs; outside of a cloud look for a limit that somebody set.",
+    (
+        "fathom record --print aws",
+        "aws ec2 describe-instance-types --instance-types TYPE --query InstanceTypes[].EbsInfo.EbsOptimizedInfo",
+        "fathom record --print azure",
+    ),
+    "None to look. A larger size costs more.",
+    "The rate does not fall in a time of as much load.",
+)
+
 
 def examine(system: System) -> Iterator[Finding]:
     """Every volume."""
     for disk in system.volumes:
         found = _balance(disk) or _step(system, disk)
         if found is None:
+            yield from _lower(system, disk)
             continue
         harm = of_storage(system)
         yield Finding(
@@ -116,6 +132,37 @@ def _step(system: System, disk: Device) -> _Spent | None:
         # Without a sign of AWS only the burst rate itself speaks for its credits.
         sure = DOUBTFUL
     return _Spent(seen(disk, words, later), sure, later)
+
+
+def _lower(system: System, disk: Device) -> Iterator[Finding]:
+    """A lower rate that never moves, wherever it began: a limit, of which bursts are the usual reason in a cloud."""
+    parts = slow_part(disk)
+    found = None if parts is None else fallen(disk, *parts)
+    if parts is None or found is None:
+        return
+    slow, rest = parts
+    harm = of_storage(system)
+    rate = number if found.metric == "iops" else megabytes
+    unit = " IOPS" if found.metric == "iops" else ""
+    latency = disk.values("latency_s")
+    words = (
+        f"{rate(found.before)}{unit} at {time(middle(latency[rest]))} before; then {rate(found.level)}{unit} within "
+        f"{number(100 * found.spread)} %, with {number(middle(disk.load[slow]))} outstanding at "
+        f"{time(middle(latency[slow]))}: others would leave now more and now less."
+    )
+    rented = is_in(system, "aws") or is_in(system, "azure")
+    yield Finding(
+        "D7",
+        disk.name,
+        f"The burst of {disk.name}, or of its machine, may be spent: from {rate(found.before)}{unit} it fell to "
+        f"{rate(found.level)}{unit} and stays there, as at a limit.",
+        harm.severity,
+        _LIKELY if rented else DOUBTFUL,
+        (seen(disk, words, slow),),
+        harm.sentence,
+        "the burst balances of volume and instance are above zero in the slow time, and nobody set a limit",
+        (_BALANCES,),
+    )
 
 
 def _gp3(disk: Device, spent: Flags) -> Remedy:

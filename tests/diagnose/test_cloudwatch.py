@@ -12,6 +12,7 @@ import polars as pl
 import pytest
 
 from fathom.diagnose import log as reader
+from fathom.diagnose.diagnose import Outcome, diagnose
 from fathom.diagnose.recipes import recipe
 from fathom.diagnose.source import LogError
 
@@ -169,3 +170,36 @@ def test_what_the_printed_commands_ask_for_is_read(tmp_path: Path) -> None:
     assert {("i-0123456789abcdef0", "iops_balance_percent"), ("i-0123456789abcdef0", "cpu_percent")} <= named
     assert {("orders", "read_latency_s"), ("orders", "outstanding_mean"), ("orders", "cpu_percent")} <= named
     assert None not in {name for name, _ in named}
+
+
+HOUR = [f"2026-03-02T22:{minute:02}:00Z" for minute in range(60)]
+
+
+def test_averages_that_nothing_calls_so_are_refused(tmp_path: Path) -> None:
+    """The console's default: each operation is a sample, so operations are 1 and times are those of one."""
+    volume = f"VolumeId={FIRST}"
+    rows = (("m1", f"VolumeReadOps {volume}", 1.0), ("m2", f"VolumeTotalReadTime {volume}", 0.04))
+    with pytest.raises(LogError, match="VolumeReadOps is 1 in every period: that is the Average") as error:
+        means(answer(tmp_path / "log", *rows, times=HOUR))
+    assert "export the Sum" in (error.value.remedy or "")
+    table = [f"Label,{FIRST} VolumeWriteOps,{FIRST} VolumeTotalWriteTime", *(f"{time},1.0,0.04" for time in HOUR)]
+    (tmp_path / "csv").write_text("\n".join(table))
+    with pytest.raises(LogError, match="VolumeWriteOps is 1 in every period"):
+        means(tmp_path / "csv")
+
+
+def test_a_sum_of_one_operation_is_read_where_it_is_called_so(tmp_path: Path) -> None:
+    path = answer(tmp_path / "log", ("m1", f"{FIRST} VolumeWriteOps Sum", 1.0), times=HOUR)
+    assert means(path) == {(FIRST, "write_iops"): 1 / 60}
+
+
+def test_a_queue_that_contradicts_the_rate_makes_no_idle_volume(tmp_path: Path) -> None:
+    """A rate that is 300 times too low, as of operations per second that were taken for a sum."""
+    rows = (
+        ("m1", f"{FIRST} VolumeReadOps Sum", 1200.0 / 60),
+        ("m2", f"{FIRST} VolumeTotalReadTime Sum", 0.04 * 1200.0 / 60),
+        ("m3", f"{FIRST} VolumeQueueLength Average", 48.0),
+    )
+    with reader.read([answer(tmp_path / "log", *rows, times=HOUR)]) as log:
+        found = diagnose(log)
+    assert found.verdict.outcome is not Outcome.HEALTHY

@@ -92,6 +92,9 @@ _SERVICES = {
             "DiskThroughputUtilization", "FileServerDiskIopsBalance", "FileServerDiskThroughputBalance"},
 }  # fmt: skip
 """Metrics that only one service has."""
+_OPERATIONS = {"VolumeReadOps", "VolumeWriteOps"}
+_ONE, _FEWEST = 0.01, 8
+"""How near 1 operations of a period are that are their average, and the periods that show it."""
 _NAME = re.compile(
     r"(?<![A-Za-z0-9_])("
     + "|".join(re.escape(name) for name in sorted(_KNOWN, key=len, reverse=True))
@@ -131,7 +134,8 @@ def add(source: Source, rows: Rows, lines: Sequence[Line]) -> None:
     """All metrics of a log; latencies where it has time and operations of the same volume.
 
     Raises:
-        LogError: the log has a metric of several resources, and nothing tells which metrics belong together.
+        LogError: the log has a metric of several resources, and nothing tells which metrics belong together; or its
+            counts are averages.
     """
     sums: dict[tuple[str, str, int], float] = {}
     for line, metric, name in named(source, _usable_lines(source, lines)):
@@ -154,7 +158,11 @@ def add(source: Source, rows: Rows, lines: Sequence[Line]) -> None:
 
 
 def _usable_lines(source: Source, lines: Sequence[Line]) -> list[Query]:
-    """The lines whose metric and statistic are of use; a maximum only where the average is missing."""
+    """The lines whose metric and statistic are of use; a maximum only where the average is missing.
+
+    Raises:
+        LogError: a count of operations is an average that nothing calls so.
+    """
     found: list[tuple[Query, bool]] = []
     for line in lines:
         name = _NAME.search(line.label) or _NAME.search(line.id)
@@ -168,6 +176,13 @@ def _usable_lines(source: Source, lines: Sequence[Line]) -> list[Query]:
                 "metrics", f"their {statistic} is no use; export their {what.statistic}", 1, line.label[:80]
             )
             continue
+        if statistic is None and name[1] in _OPERATIONS and _is_average(line):
+            raise source.error(
+                f"{name[1]} is 1 in every period: that is the Average, which the console shows by default, and not how "
+                "many operations there were",
+                "export the Sum of operations, bytes and times; `fathom record --print aws` shows the commands",
+                entry=line.label[:80],
+            )
         words = _STATISTIC.sub(" ", line.label.replace(name[1], " "))
         found.append((Query(line, name[1], layer, words), statistic in {None, what.statistic}))
     exact = {query.key for query, wanted in found if wanted}
@@ -195,6 +210,12 @@ def _statistic(line: Line, name: str) -> str | None:
 
 def _usable(wanted: str, given: str) -> bool:
     return given == wanted or (wanted == AVERAGE and given == MAXIMUM)
+
+
+def _is_average(line: Line) -> bool:
+    """Whether a count of operations is their average: each is a sample of its own there, and counts as one."""
+    values = [value for _, value in line.points if value is not None]
+    return len(values) >= _FEWEST and all(abs(value - 1) <= _ONE for value in values)
 
 
 def _period(points: Sequence[tuple[int, float | None]]) -> float | None:

@@ -128,3 +128,45 @@ def test_a_file_that_grows_is_the_load(tmp_path: Path, grown: float, rule: str |
 def test_a_file_that_grows_without_slowing_anything_is_nothing_to_tell(tmp_path: Path) -> None:
     found = sql_server(tmp_path / "log", np.full(COUNT, 1.0), {"WRITELOG": np.full(COUNT, 0.3)}, 3.4e8)
     assert "D29" not in {each.rule for each in found.findings}
+
+
+def test_most_sessions_that_wait_for_memory_come_before_some_that_wait_for_storage(tmp_path: Path) -> None:
+    waits = {"RESOURCE_SEMAPHORE": np.full(COUNT, 15.0), "WRITELOG": np.full(COUNT, 3.6)}
+    found = sql_server(tmp_path / "log", np.full(COUNT, 10.7), waits)
+    assert found.verdict.outcome is Outcome.HEALTHY
+    assert "sessions wait for memory to run their statements in" in found.verdict.sentence
+    assert "3.60 sessions wait for data and log I/O" in found.findings[0].evidence[1].sentence
+
+
+@pytest.mark.parametrize("most", ["SOS_SCHEDULER_YIELD", "ASYNC_NETWORK_IO", "WRITELOG"])
+def test_the_largest_wait_is_named_whatever_it_is(tmp_path: Path, most: str) -> None:
+    waits = {"WRITELOG": np.full(COUNT, 4.0), most: np.full(COUNT, 16.0)}
+    found = sql_server(tmp_path / "log", np.full(COUNT, 2.0), waits)
+    (largest,) = (each for each in found.findings if each.rule == "L3")
+    assert largest.what.startswith(f"Sessions wait most in {most}: 16.0 on average")
+
+
+def test_sessions_that_wait_for_a_fast_file_are_why_nothing_can_be_told(tmp_path: Path) -> None:
+    found = sql_server(tmp_path / "log", np.full(COUNT, 2.0), {"WRITELOG": np.full(COUNT, 1.1)})
+    assert found.verdict.outcome is Outcome.UNKNOWN
+    assert "1.10 sessions wait for data and log I/O on average: 100 % of all waiting" in found.verdict.sentence
+    assert "no latency in them explains that" in found.verdict.sentence
+
+
+@pytest.mark.parametrize(
+    ("disk", "below_ms", "rule"), [("2 L:", 0.7, "D30"), ("1 E:", 0.7, None), ("2 L:", 20.0, None)]
+)
+def test_time_that_a_file_takes_and_its_disk_does_not_is_lost_above_the_disk(
+    tmp_path: Path, disk: str, below_ms: float, rule: str | None
+) -> None:
+    sql_server(tmp_path / "log", np.full(COUNT, 22.0), {"WRITELOG": np.full(COUNT, 9.0)})
+    rows = [(f"{300 + place % 7}", f"{below_ms / 1e3}") for place in range(COUNT)]
+    counters = [rf"\\SQL01\PhysicalDisk({disk})\{each}" for each in ("Disk Writes/sec", "Avg. Disk sec/Write")]
+    times = stamps(COUNT, datetime(2026, 3, 2, 8), 10.0)
+    (tmp_path / "disks").write_text(pdh(rows, counters, zone="(PDH-CSV 4.0) (UTC)(0)", times=times))
+    found = diagnosed(tmp_path / "log.files", tmp_path / "log.waits", tmp_path / "disks")
+    assert found.verdict.rule == rule, found.verdict
+    if rule:
+        assert f"{LOG} takes 22.0 ms, and 2 L: below it 0.700 ms" in found.verdict.sentence
+        assert "9.00 sessions wait" in str(found.findings[0].harm)
+        assert "fltmc instances" in found.findings[0].remedies[0].commands

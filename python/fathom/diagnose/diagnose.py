@@ -12,6 +12,7 @@ import numpy as np
 from fathom.diagnose.evidence import limits as tables
 from fathom.diagnose.evidence.commands import addressed
 from fathom.diagnose.evidence.episodes import Episode, episodes
+from fathom.diagnose.evidence.harm import of_storage
 from fathom.diagnose.evidence.load import FEWEST, worked
 from fathom.diagnose.evidence.surroundings import fits, fitting
 from fathom.diagnose.evidence.system import System, system_of
@@ -124,7 +125,7 @@ def diagnose_system(system: System) -> Diagnosis:
     missing = _missing(system)
     rated = [device for device in system.devices if device.has("iops")]
     short = bool(rated) and all(worked(device).sum() < FEWEST for device in rated)
-    verdict = _verdict(causes, loads, elsewhere, missing, short=short)
+    verdict = _verdict(causes, loads, elsewhere, missing, short=short, harm=of_storage(system).sentence)
     groups = {Outcome.HEALTHY: (elsewhere, loads, causes), Outcome.LOAD: (loads, elsewhere, causes)}
     if verdict.outcome is Outcome.LIMIT:
         # A sure limit and "not the storage" cannot both be so.
@@ -162,11 +163,12 @@ def _verdict(
     missing: Sequence[Missing],
     *,
     short: bool,
+    harm: str | None,
 ) -> Verdict:
     sure = next((finding for finding in causes if finding.confidence >= CERTAIN), None)
     if sure is not None:
-        harm = "" if sure.harm else " The logs do not show any harm."
-        return Verdict(Outcome.LIMIT, sure.what + harm, sure.severity, sure.confidence, sure.rule)
+        unharmed = "" if sure.harm else " The logs do not show any harm."
+        return Verdict(Outcome.LIMIT, sure.what + unharmed, sure.severity, sure.confidence, sure.rule)
     explained = next((finding for finding in loads if finding.confidence >= CERTAIN), None)
     if explained is not None and not elsewhere:
         return Verdict(Outcome.LOAD, explained.what, explained.severity, explained.confidence, explained.rule)
@@ -175,6 +177,8 @@ def _verdict(
         return Verdict(Outcome.HEALTHY, best.what, best.severity, best.confidence, best.rule)
     if causes:
         sentence = f"The logs cannot tell for certain. Likeliest: {causes[0].what}"
+    elif harm:
+        sentence = f"The logs cannot tell what limits the storage: {harm}, and no latency in them explains that."
     else:
         sentence = "The logs cannot tell what limits the storage."
     if short:

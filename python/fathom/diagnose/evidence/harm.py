@@ -36,6 +36,9 @@ CLASSES = {
 }
 """Classes of waits and the names that belong to them."""
 
+_IDLE = re.compile(r"^(?:(?:Activity|Client|Extension|Timeout):.*|CPU)$")
+"""PostgreSQL's waits of sessions without work; SQL Server's are left out as they are read."""
+
 SERIOUS_SESSIONS, SERIOUS_SHARE = 2.0, 0.4
 LEAST_SESSIONS, LEAST_SHARE = 0.5, 0.15
 """Mean sessions in a wait and its share of all waiting: from where it is a warning, and from where critical."""
@@ -57,12 +60,23 @@ NONE = Harm(Severity.NOTE, None)
 def sessions(system: System, *classes: str) -> float:
     """Mean number of sessions that wait in these classes; of all known classes if none is named."""
     wanted = [CLASSES[name] for name in classes or CLASSES]
-    waits = system.of(Layer.DATABASE_WAIT)
-    # A moment in which nobody waited has no wait in it: only the count of all sessions tells that there was one.
-    counted = [wait for wait in waits if not wait.has("wait_s_per_s") and wait.has("active_sessions")]
-    counted += [server for server in system.databases if server.has("active_sessions")]
-    looks = len({moment for each in counted for moment in each.times_ns.tolist()})
+    waits, looks = system.of(Layer.DATABASE_WAIT), _looks(system)
     return sum(_sessions(wait, looks) for wait in waits if any(c.match(_word(wait)) for c in wanted))
+
+
+def _looks(system: System) -> int:
+    """How often the sessions were looked at."""
+    # A moment in which nobody waited has no wait in it: only the count of all sessions tells that there was one.
+    counted = [each for each in system.of(Layer.DATABASE_WAIT) if not each.has("wait_s_per_s")]
+    every = [each for each in (*counted, *system.databases) if each.has("active_sessions")]
+    return len({moment for each in every for moment in each.times_ns.tolist()})
+
+
+def ranked(system: System) -> list[tuple[str, float]]:
+    """Every wait with the mean number of sessions in it, most first; without waits for something to do."""
+    looks = _looks(system)
+    found = [(_word(wait), _sessions(wait, looks)) for wait in system.of(Layer.DATABASE_WAIT)]
+    return sorted((each for each in found if not _IDLE.match(each[0])), key=lambda each: -each[1])
 
 
 def _most(system: System, *classes: str) -> str:
@@ -90,7 +104,7 @@ def waiting_in(system: System, disk: Device, chosen: Flags) -> float:
         if any(CLASSES[name].match(_word(wait)) for name in ("data", "log")):
             measure = "wait_s_per_s" if wait.has("wait_s_per_s") else "active_sessions"
             total += np.nan_to_num(onto(disk, wait, measure))
-    return float(total[chosen].mean()) if chosen.any() else 0.0
+    return float(total[chosen].mean()) if chosen.any() else float("nan")
 
 
 def has_waits(system: System) -> bool:

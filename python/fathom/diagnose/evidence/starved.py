@@ -41,7 +41,7 @@ where the time is above it, and where it is not.
 _IN_GUEST = Remedy(
     "Look in the guest and at its processors: ready and co-stop time on the host, filter drivers, full queues of the "
     "guest's adapter.",
-    ("esxtop: c for %RDY and %CSTP, v for the virtual disks", "fltmc instances"),
+    ("esxtop (c: %RDY and %CSTP; v: virtual disks)", "fltmc instances"),
     "None to look.",
     "The disk takes as long in the guest as its virtual disk on the host.",
 )

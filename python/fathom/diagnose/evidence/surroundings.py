@@ -40,7 +40,7 @@ _COMMANDS = (
     (AWS, r"aws |fathom record --print aws"),
     (AZURE, r"az |fathom record --print azure"),
     (VMWARE, r"esxcli |esxtop |fathom record --print esxi|.*pvscsi"),
-    (WINDOWS, r"REG |Get-|New-|fsutil |Windows:"),
+    (WINDOWS, r"REG |Get-|New-|fsutil |fltmc |Windows:"),
     (LINUX, r"Linux:|lvcreate |lsblk|dmesg|cat /sys"),
     (SQL_SERVER, r"perfmon SQLServer:"),
     (SQL_SERVER, r"SQL Server|SELECT .*sys\.dm_|ALTER DATABASE|BACKUP DATABASE|DBCC|EXEC sp_|startup parameter -T"),

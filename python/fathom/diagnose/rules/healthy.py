@@ -24,6 +24,8 @@ if TYPE_CHECKING:
     from fathom.diagnose.evidence.system import System
 
 
+_MINOR = 0.25
+"""Part of all waiting below which storage is not what to begin with, where most sessions wait for one other thing."""
 _LITTLE, _SELDOM = 0.2, 0.05
 """Requests outstanding on average, and the share of moments with one, below which a disk is hardly used."""
 
@@ -46,23 +48,32 @@ def examine(system: System) -> Iterator[Finding]:
     where = [found for found in (full, *then[:1], locks(system), grants(system), lost) if found is not None]
     # Where the disks are slow, only waits that are elsewhere can clear them, or processors with no time left to wait.
     cleared = (fast and bool(judged)) or full is not None or (bool(where) and has_waits(system) and bool(judged))
+    waiting = of_storage(system).sentence
+    minor = waiting is not None and (locks(system) or grants(system)) is not None and _is_minor(system)
     # Sessions wait for disks as well while their machine does not run.
-    if not cleared or (of_storage(system).sentence and not then):
+    if not cleared or (waiting and not then and not minor):
         return
     reason = f": {where[0].what}" if where else ""
     timed = any(disk.has("latency_s") for disk in system.nearest)
     sure = 0.9 if where and judged else 0.75 if where else (0.85 if has_waits(system) else (0.75 if timed else 0.6))
     said: list[Evidence] = [found.evidence for found in where]
-    if has_waits(system) and not of_storage(system).sentence:
+    if minor:
+        said.append(Evidence(f"{waiting}."))
+    elif has_waits(system) and not waiting:
         mean = sessions(system, "data", "log")
         limit = f"below the {LEAST_SESSIONS} from which they matter" if mean < LEAST_SESSIONS else "a small part of all"
         said.append(Evidence(f"{number(mean)} sessions wait for storage on average, {limit}."))
     yield Finding(
         "D25", "storage", f"Storage is not your bottleneck{reason}.", Severity.GOOD,
-        min(sure, 0.75) if then else sure, (*said, *evidence[:6]), None,
+        min(sure, 0.75) if then or minor else sure, (*said, *evidence[:6]), None,
         "sessions that wait for reads or log writes in the time in question, or bursts shorter than the log's interval",
         tuple(found.remedy for found in where),
     )  # fmt: skip
+
+
+def _is_minor(system: System) -> bool:
+    """Whether few of the sessions that wait do so for storage."""
+    return sessions(system, "data", "log") < _MINOR * sessions(system)
 
 
 @dataclass(frozen=True)

@@ -76,8 +76,8 @@ def _waiting(system: System, disk: Device, chosen: Flags) -> Iterator[Evidence]:
     """How many sessions wait for storage in the slow time: their mean over the whole log hides a short one."""
     then, rest = waiting_in(system, disk, chosen), waiting_in(system, disk, worked(disk) & ~chosen)
     if then >= LEAST_SESSIONS:
-        yield seen(disk, f"{number(then)} sessions wait for data and log I/O in these times, {number(rest)} otherwise.",
-                   chosen)  # fmt: skip
+        otherwise = f", {number(rest)} otherwise" if rest >= 0 else ""
+        yield seen(disk, f"{number(then)} sessions wait for data and log I/O in these times{otherwise}.", chosen)
 
 
 def _of_the_time(disk: Device, chosen: Flags) -> str:

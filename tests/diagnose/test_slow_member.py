@@ -52,8 +52,25 @@ def test_disks_with_loads_of_their_own_are_no_stripe(tmp_path: Path) -> None:
     assert "D27" not in {each.rule for each in found.findings}
 
 
-def test_two_disks_of_one_rate_are_a_stripe_only_below_a_device(tmp_path: Path) -> None:
+def test_two_disks_of_one_rate_are_a_stripe_for_certain_only_below_a_device(tmp_path: Path) -> None:
     members = {name: each for name, each in stripe().items() if name in {"sdc", "sdd"}}
-    assert "D27" not in {each.rule for each in diagnosed(iostat(tmp_path / "log", members)).findings}
+    alone = diagnosed(iostat(tmp_path / "log", members))
+    assert alone.verdict.rule != "D27"
+    (doubt,) = (each for each in alone.findings if each.rule == "D27")
+    assert (doubt.confidence, "may be the slow one of 2 disks" in doubt.what) == (0.45, True)
     found = diagnosed(iostat(tmp_path / "log", {"md0": over(members), **members}))
     assert found.verdict.rule == "D27"
+
+
+def test_a_mirror_waits_for_its_slow_disk(tmp_path: Path) -> None:
+    """Reads go to one of the disks, writes to both: the mirror does fewer than both together."""
+    members = {name: each for name, each in stripe().items() if name in {"sdc", "sdd"}}
+    fast, slow = members["sdc"], members["sdd"]
+    reads, writes = fast.reads + slow.reads, (fast.writes + slow.writes) / 2
+    read_ms = (fast.reads * fast.read_ms + slow.reads * slow.read_ms) / reads
+    mirror = Disk(reads, read_ms, writes, slow.write_ms, slow.percent)
+    found = diagnosed(iostat(tmp_path / "log", {"md0": mirror, **members}))
+    assert found.verdict.rule == "D27"
+    assert "sdd is the slow one of 2 disks that share a load evenly, and md0 waits for it" in found.verdict.sentence
+    said = " ".join(each.sentence for each in found.findings[0].evidence)
+    assert "md0 reads the sum of them and writes to each" in said

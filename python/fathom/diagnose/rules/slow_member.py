@@ -9,6 +9,7 @@ import numpy as np
 
 from fathom.diagnose.evidence.harm import of_storage
 from fathom.diagnose.evidence.load import FEWEST, middle, worked
+from fathom.diagnose.evidence.sold import DOUBTFUL
 from fathom.diagnose.evidence.tier import tier_of
 from fathom.diagnose.evidence.words import number, seen, time
 from fathom.diagnose.rule import LATENCY, RATE, Kind, Rule
@@ -31,24 +32,25 @@ _TIMES = 4.0
 
 
 def examine(system: System) -> Iterator[Finding]:
-    """Three disks at least, or two with a device over them."""
+    """Disks that share a load; of two without a device over them that may be chance."""
     for slow in system.disks:
         others = [each for each in system.disks if _shares(slow, each)]
         over = _over(system, slow, others)
-        if len(others) < (1 if over else 2):
+        if not others:
             continue
         latency, most = slow.mean("latency_s"), max(each.mean("latency_s") for each in others)
         if not (latency > tier_of(system, slow).target_s and latency >= _TIMES * most):
             continue
         harm = of_storage(system)
+        chance = over is None and len(others) == 1
         waits = f", and {over.name} waits for it" if over is not None else ""
         yield Finding(
             "D27",
             slow.name,
-            f"{slow.name} is the slow one of {len(others) + 1} disks that share a load evenly{waits}: {time(latency)}, "
+            f"{slow.name} {'may be' if chance else 'is'} the slow one of {len(others) + 1} disks that share a load evenly{waits}: {time(latency)}, "
             f"{time(most)} at most on the others.",
             harm.severity,
-            0.75 if over is not None else 0.65,
+            0.75 if over is not None else DOUBTFUL if chance else 0.65,
             tuple(_evidence(slow, others, over)),
             harm.sentence,
             "it belongs to another volume than the others, and its load is another one",
@@ -85,13 +87,23 @@ def _shares(one: Device, other: Device) -> bool:
 
 
 def _over(system: System, slow: Device, others: Sequence[Device]) -> Device | None:
-    """A device whose requests are the sum of theirs: a stripe."""
-    total = slow.mean("iops") + sum(each.mean("iops") for each in others)
+    """A device whose requests are the sum of theirs, or whose reads are and whose writes go to each: stripe or mirror."""
+    members = (slow, *others)
     for each in system.disks:
-        own = each is slow or each in others or each.host != slow.host or not others
-        if not own and abs(each.mean("iops") / total - 1) <= _SUM:
+        own = each in members or each.host != slow.host or not others
+        if not own and (_is_sum("iops", each, members) or _mirrors(each, members)):
             return each
     return None
+
+
+def _is_sum(metric: str, over: Device, members: Sequence[Device]) -> bool:
+    return bool(abs(over.mean(metric) / sum(each.mean(metric) for each in members) - 1) <= _SUM)
+
+
+def _mirrors(over: Device, members: Sequence[Device]) -> bool:
+    written = over.mean("write_iops")
+    alike = all(abs(each.mean("write_iops") / written - 1) <= _SUM for each in members)
+    return alike and _is_sum("read_iops", over, members)
 
 
 def _evidence(slow: Device, others: Sequence[Device], over: Device | None) -> Iterator[Evidence]:
@@ -100,8 +112,10 @@ def _evidence(slow: Device, others: Sequence[Device], over: Device | None) -> It
         busy = f", busy {number(used)} % of the time" if used > 0 else ""
         yield seen(each, f"{each.name}: {number(each.mean('iops'))} IOPS at {time(each.mean('latency_s'))}{busy}.")
     if over is not None:
-        yield seen(over, f"{over.name} does the sum of them: {number(over.mean('iops'))} IOPS at "
-                         f"{time(over.mean('latency_s'))}.")  # fmt: skip
+        mirrors = _mirrors(over, (slow, *others))
+        does = "reads the sum of them and writes to each" if mirrors else "does the sum of them"
+        rate = f"{number(over.mean('iops'))} IOPS at {time(over.mean('latency_s'))}"
+        yield seen(over, f"{over.name} {does}: {rate}.")
 
 
-RULE = Rule("D27", "slow member of a stripe", Kind.CAUSE, (RATE, LATENCY), examine)
+RULE = Rule("D27", "slow member of a stripe or mirror", Kind.CAUSE, (RATE, LATENCY), examine)

@@ -113,3 +113,39 @@ def test_a_backup_is_known_by_its_window(tmp_path: Path) -> None:
     found = diagnosed(perfmon(tmp_path / "log", columns))
     assert found.verdict.rule == "D16", found.verdict
     assert "another disk is written" in found.findings[0].evidence[0].sentence
+
+
+SIZES = np.where(RAN, 300_000, 8192)
+UNEVEN = np.random.default_rng(4).normal(1, 0.15, COUNT)
+"""A rate that no limit holds."""
+BATCHES = r"SQLServer:SQL Statistics\Batch Requests/sec"
+
+
+@pytest.mark.parametrize(("day", "severity"), [(1500.0, Severity.WARNING), (700.0, Severity.NOTE)])
+def test_fewer_batches_than_just_before_large_reads_are_harm(tmp_path: Path, day: float, severity: Severity) -> None:
+    """At night there are as few before and after."""
+    reads = np.where(RAN, 750, 900) * UNEVEN
+    columns = disk("1 E:", reads, 0.0, np.where(RAN, 0.03, 0.002) * FEW, 0.0, SIZES)
+    columns[r"PhysicalDisk(1 E:)\Disk Read Bytes/sec"] = reads * SIZES
+    found = diagnosed(perfmon(tmp_path / "log", columns | {BATCHES: np.where(RAN, 700.0, day) * FEW}))
+    assert (found.verdict.outcome, found.verdict.rule) == (Outcome.LOAD, "D16")
+    assert found.verdict.severity is severity
+    assert ("batches/s while 1 E: is slow, 1,5" in str(found.findings[0].harm)) is (severity is Severity.WARNING)
+
+
+@pytest.mark.parametrize(("read", "rule"), [(0.95, "D16"), (0.2, None)])
+def test_large_reads_are_seen_in_the_size_of_all_requests(tmp_path: Path, read: float, rule: str | None) -> None:
+    """As sar counts them: one rate, one latency and one size, but the bytes of reads and of writes."""
+    iops, name = np.where(RAN, 700.0, 1000.0) * UNEVEN, "PhysicalDisk(1 E:)"
+    moved = iops * np.where(RAN, 400_000, 10_000)
+    columns = {
+        rf"{name}\Disk Transfers/sec": iops,
+        rf"{name}\Avg. Disk sec/Transfer": np.where(RAN, 0.02, 0.0008) * FEW,
+        rf"{name}\Disk Read Bytes/sec": np.where(RAN, read, 0.5) * moved,
+        rf"{name}\Disk Write Bytes/sec": np.where(RAN, 1 - read, 0.5) * moved,
+    }
+    found = diagnosed(perfmon(tmp_path / "log", columns))
+    assert found.verdict.rule == rule, found.verdict
+    assert any("Requests of 391 KiB on average read" in each.sentence for each in found.findings[0].evidence) is (
+        rule == "D16"
+    )

@@ -67,3 +67,20 @@ def test_a_latency_of_small_requests_and_a_rate_of_large_ones_are_no_bounds(tmp_
             lines[place] = " ".join(cells)
     path.write_text("\n".join(lines))
     assert not any(each.rule == "L1" for each in diagnosed(path).findings)
+
+
+def test_two_loads_in_turn_have_no_bounds_in_common(tmp_path: Path) -> None:
+    """A backup beside the usual load, which is beyond the bend of a fit over both itself."""
+    random = np.random.default_rng(6)
+    iops = np.where(MIDDLE, 720.0, 900.0) * random.normal(1, 0.06, COUNT)
+    latency = np.where(MIDDLE, 31.0, 2.0) * random.normal(1, 0.08, COUNT)
+    path = iostat(tmp_path / "log", {"sda": disk(iops, latency)})
+    lines = path.read_text().splitlines()
+    places = [place for place, line in enumerate(lines) if line.startswith("sda ")]
+    for at in np.flatnonzero(MIDDLE):
+        cells = lines[places[at]].split()
+        cells[3:5] = [f"{70 * float(each):.2f}" for each in cells[3:5]]
+        lines[places[at]] = " ".join(cells)
+    assert any(each.rule == "L1" for each in diagnosed(path).findings)
+    path.write_text("\n".join(lines))
+    assert not any(each.rule == "L1" for each in diagnosed(path).findings)

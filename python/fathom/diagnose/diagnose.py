@@ -117,6 +117,7 @@ def diagnose_system(system: System) -> Diagnosis:
     # Ratios of missing or absent load are missing themselves: NaN fails every comparison, and no rule fires on it.
     with np.errstate(divide="ignore", invalid="ignore"):
         found = {rule: tuple(_usable(each, system) for each in rule.examine(system)) for rule in asked}
+        harm = of_storage(system).sentence
     checks = tuple(finding for rule in asked if rule.kind is Kind.CHECK for finding in found[rule])
     causes = resolved(_of(Kind.CAUSE, found))
     causes = sorted(unexplained(causes, _of(Kind.LOAD, found)), key=weight, reverse=True)
@@ -125,7 +126,7 @@ def diagnose_system(system: System) -> Diagnosis:
     missing = _missing(system)
     rated = [device for device in system.devices if device.has("iops")]
     short = bool(rated) and all(worked(device).sum() < FEWEST for device in rated)
-    verdict = _verdict(causes, loads, elsewhere, missing, short=short, harm=of_storage(system).sentence)
+    verdict = _verdict(causes, loads, elsewhere, missing, short=short, harm=harm)
     groups = {Outcome.HEALTHY: (elsewhere, loads, causes), Outcome.LOAD: (loads, elsewhere, causes)}
     if verdict.outcome is Outcome.LIMIT:
         # A sure limit and "not the storage" cannot both be so.

@@ -152,12 +152,17 @@ def _of_tasks(system: System) -> Harm | None:
 
 def _of_batches(system: System) -> Harm | None:
     """Fewer batches while a disk is slow than just before and after: users get less done. A night has few all along."""
-    for server in (each for each in system.databases if each.has("batches_per_s")):
-        for disk in system.nearest:
-            slow, done = slow_time(system, disk), onto(disk, server, "batches_per_s")
-            near = around(slow) & np.isfinite(done)
-            then, usual = (float(np.nanmean(done[each])) if each.any() else 0.0 for each in (slow, near))
-            if slow.any() and then <= _FEWER * usual and above(done[near], done[slow]) >= _OFTEN:
-                words = f"{number(then)} batches/s while {disk.name} is slow, {number(usual)} just before and after"
-                return Harm(Severity.WARNING, words)
+    found = (fewer_batches(system, disk, slow_time(system, disk)) for disk in system.nearest)
+    return next((each for each in found if each is not None), None)
+
+
+def fewer_batches(system: System, disk: Device, slow: Flags) -> Harm | None:
+    """Fewer batches in these moments of a disk than just before and after; None where the logs do not show it."""
+    near = around(slow) if slow.any() else slow
+    for server in (each for each in system.databases if near.any() and each.has("batches_per_s")):
+        done = onto(disk, server, "batches_per_s")
+        then, usual = (float(np.nanmean(done[each])) for each in (slow, near))
+        if then <= _FEWER * usual and above(done[near], done[slow]) >= _OFTEN:
+            words = f"{number(then)} batches/s while {disk.name} is slow, {number(usual)} just before and after"
+            return Harm(Severity.WARNING, words)
     return None

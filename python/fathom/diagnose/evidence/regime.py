@@ -23,6 +23,8 @@ _LEVELS = 12
 _MOST = 400
 _RESAMPLES = 80
 _BEYOND, _ALIKE = 1.1, 1.5
+_KINDS = 4.0
+"""Times as large requests of one moment from which the log has loads of two kinds."""
 _ABOVE, _MOST_ABOVE = 1.3, 0.03
 """How far above its bound a moment is clearly, and the share of such moments that a log may have."""
 _NEAR, _BEND, _MOSTLY = 1.5, 2.0, 0.9
@@ -68,6 +70,9 @@ def fit(disk: Device) -> Regime | None:
     many, few = (middle(sizes[each]) for each in (loads > found.n_star, loads <= found.n_star))
     # The latency of small requests and the rate of large ones belong to different devices.
     if not 1 / _ALIKE <= many / few <= _ALIKE and np.isfinite(many / few):
+        return None
+    # Nor do the bounds of two kinds of requests in turn, both beyond the bend, belong to one load.
+    if middle(sizes, 95) > _KINDS * middle(sizes, 5):
         return None
     random = np.random.default_rng(SEED)
     block = max(1, round(len(loads) ** (1 / 3)))

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from fathom.diagnose.evidence.harm import of_waits
+from fathom.diagnose.evidence.harm import fewer_batches, of_waits
 from fathom.diagnose.evidence.join import above, onto
 from fathom.diagnose.evidence.load import FEWEST, IDLE_LOAD, middle, worked
 from fathom.diagnose.evidence.maintenance import reported, slower
@@ -17,7 +17,7 @@ from fathom.diagnose.rule import DISK_COLLECT, VOLUMES, Kind, Need, Rule
 from fathom.finding import Evidence, Finding, Remedy, Severity
 
 if TYPE_CHECKING:
-    from fathom.diagnose.evidence.device import Device
+    from fathom.diagnose.evidence.device import Device, Flags
     from fathom.diagnose.evidence.harm import Harm
     from fathom.diagnose.evidence.system import System
 
@@ -39,6 +39,8 @@ _FIND = Remedy(
 )
 _LARGE_BYTES, _BACKUP_BYTES = 64 * 1024.0, 400 * 1024.0
 """Mean size of reads, from which large ones are among them, and from which they are those of a backup alone."""
+_MOST_READ = 0.8
+"""Part of all bytes that are read where large requests of both ways are large reads."""
 _TIMES = 4.0
 """How many times their usual size reads reach, and how many times the usual bytes they move, as large ones come in."""
 _OFTEN = 0.6
@@ -59,8 +61,11 @@ def examine(system: System) -> Iterator[Finding]:
     # A check reads as much, and says so itself.
     checked = any(each.has("check_bytes_per_s") and each.mean("check_bytes_per_s") > 0 for each in system.databases)
     for disk in system.disks:
-        evidence = () if checked else _joined_by_large(disk)
-        if evidence:
+        found_by_size = None if checked else _joined_by_large(disk)
+        if found_by_size is not None:
+            large, evidence = found_by_size
+            # Users who wait for nothing that was recorded may still get less done.
+            harm = harm if harm.sentence else fewer_batches(system, disk, large) or harm
             yield Finding(
                 "D16",
                 disk.name,
@@ -108,26 +113,32 @@ def _copied(system: System, disk: Device) -> list[Evidence]:
     return [seen(disk, words, chosen), follows]
 
 
-def _joined_by_large(disk: Device) -> tuple[Evidence, ...]:
+def _joined_by_large(disk: Device) -> tuple[Flags, tuple[Evidence, ...]] | None:
     """Large reads that come in beside the usual ones: the mean size rises, more is moved, and requests take longer."""
-    sizes, latency = disk.values("read_size_bytes"), disk.values("latency_s")
+    # Where a log counts reads and writes together, as sar does, the size of all shows it if most bytes are read.
+    alone = disk.has("read_size_bytes")
+    sizes = disk.values("read_size_bytes" if alone else "size_bytes")
+    latency = disk.values("latency_s")
     known = worked(disk) & np.isfinite(sizes) & np.isfinite(latency)
     if known.sum() < 2 * FEWEST:
-        return ()
+        return None
     usual = middle(sizes[known], 10)
     large = known & (sizes >= max(_LARGE_BYTES, _TIMES * usual)) & (np.nan_to_num(disk.load) >= IDLE_LOAD)
     small = known & (sizes <= 2 * usual)
     if min(large.sum(), small.sum()) < FEWEST or large.sum() + small.sum() < 0.9 * known.sum():
-        return ()
+        return None
     moved, before = disk.mean("read_bytes_per_s", large), disk.mean("read_bytes_per_s", small)
+    if not alone and not moved >= _MOST_READ * disk.mean("bytes_per_s", large):
+        return None
     follows = slower(disk, large, small)
     if follows is None or not moved >= _TIMES * before or above(latency[large], latency[small]) < _OFTEN:
-        return ()
+        return None
+    how = "Reads of {} on average move" if alone else "Requests of {} on average read"
     words = (
-        f"Reads of {size(middle(sizes[large]))} on average move {megabytes(moved)} at {time(middle(latency[large]))}; "
-        f"otherwise {size(middle(sizes[small]))} and {megabytes(before)}."
+        f"{how.format(size(middle(sizes[large])))} {megabytes(moved)} at {time(middle(latency[large]))}; otherwise "
+        f"{size(middle(sizes[small]))} and {megabytes(before)}."
     )
-    return seen(disk, words, large), follows
+    return large, (seen(disk, words, large), follows)
 
 
 RULE = Rule(

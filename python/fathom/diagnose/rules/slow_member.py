@@ -43,12 +43,13 @@ def examine(system: System) -> Iterator[Finding]:
             continue
         harm = of_storage(system)
         chance = over is None and len(others) == 1
+        certain = "may be" if chance else "is"
         waits = f", and {over.name} waits for it" if over is not None else ""
         yield Finding(
             "D27",
             slow.name,
-            f"{slow.name} {'may be' if chance else 'is'} the slow one of {len(others) + 1} disks that share a load evenly{waits}: {time(latency)}, "
-            f"{time(most)} at most on the others.",
+            f"{slow.name} {certain} the slow one of {len(others) + 1} disks that share a load evenly{waits}: "
+            f"{time(latency)}, {time(most)} at most on the others.",
             harm.severity,
             0.75 if over is not None else DOUBTFUL if chance else 0.65,
             tuple(_evidence(slow, others, over)),
@@ -87,7 +88,7 @@ def _shares(one: Device, other: Device) -> bool:
 
 
 def _over(system: System, slow: Device, others: Sequence[Device]) -> Device | None:
-    """A device whose requests are the sum of theirs, or whose reads are and whose writes go to each: stripe or mirror."""
+    """A device whose requests are the sum of theirs; or its reads are, and its writes go to each, as in a mirror."""
     members = (slow, *others)
     for each in system.disks:
         own = each in members or each.host != slow.host or not others
@@ -97,13 +98,14 @@ def _over(system: System, slow: Device, others: Sequence[Device]) -> Device | No
 
 
 def _is_sum(metric: str, over: Device, members: Sequence[Device]) -> bool:
-    return bool(abs(over.mean(metric) / sum(each.mean(metric) for each in members) - 1) <= _SUM)
+    total = sum(each.mean(metric) for each in members)
+    return bool(abs(over.mean(metric) - total) <= _SUM * total)
 
 
 def _mirrors(over: Device, members: Sequence[Device]) -> bool:
     written = over.mean("write_iops")
-    alike = all(abs(each.mean("write_iops") / written - 1) <= _SUM for each in members)
-    return alike and _is_sum("read_iops", over, members)
+    alike = all(abs(each.mean("write_iops") - written) <= _SUM * written for each in members)
+    return bool(written > 0 and alike and _is_sum("read_iops", over, members))
 
 
 def _evidence(slow: Device, others: Sequence[Device], over: Device | None) -> Iterator[Evidence]:

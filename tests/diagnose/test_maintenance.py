@@ -149,3 +149,15 @@ def test_large_reads_are_seen_in_the_size_of_all_requests(tmp_path: Path, read: 
     assert any("Requests of 391 KiB on average read" in each.sentence for each in found.findings[0].evidence) is (
         rule == "D16"
     )
+
+
+@pytest.mark.parametrize(("then", "otherwise", "rule"), [(14.0, 1.0, "D18"), (14.0, 13.0, None), (0.3, 0.1, None)])
+def test_sessions_that_wait_during_checkpoints_show_them_without_a_disk(
+    tmp_path: Path, then: float, otherwise: float, rule: str | None
+) -> None:
+    columns = waits(np.where(RAN, then, otherwise) * FEW) | {PAGES: np.where(RAN, 6000.0, 0.0)}
+    found = diagnosed(perfmon(tmp_path / "log", columns))
+    assert found.verdict.rule == rule, found.verdict
+    if rule:
+        assert found.verdict.severity is Severity.CRITICAL
+        assert "Sessions wait for storage while checkpoints write: 14.0 then, 1.00 otherwise" in found.verdict.sentence

@@ -21,7 +21,7 @@ from fathom.diagnose.metrics import Layer
 from fathom.finding import Severity
 
 if TYPE_CHECKING:
-    from fathom.diagnose.evidence.device import Device, Flags
+    from fathom.diagnose.evidence.device import Device, Flags, Floats
     from fathom.diagnose.evidence.system import System
 
 CLASSES = {
@@ -97,14 +97,14 @@ def _sessions(wait: Device, looks: int) -> float:
     return float(np.nansum(wait.values("active_sessions"))) / max(looks, 1)
 
 
-def waiting_in(system: System, disk: Device, chosen: Flags) -> float:
-    """Mean number of sessions that wait for storage in some moments of a disk."""
-    total = np.zeros(len(disk.times_ns))
+def waiting(system: System, device: Device) -> Floats:
+    """How many sessions wait for storage at each moment of a device."""
+    total = np.zeros(len(device.times_ns))
     for wait in system.of(Layer.DATABASE_WAIT):
         if any(CLASSES[name].match(_word(wait)) for name in ("data", "log")):
             measure = "wait_s_per_s" if wait.has("wait_s_per_s") else "active_sessions"
-            total += np.nan_to_num(onto(disk, wait, measure))
-    return float(total[chosen].mean()) if chosen.any() else float("nan")
+            total += np.nan_to_num(onto(device, wait, measure))
+    return total
 
 
 def has_waits(system: System) -> bool:

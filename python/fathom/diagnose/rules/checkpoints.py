@@ -7,16 +7,27 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from fathom.diagnose.evidence.harm import of_storage
+from fathom.diagnose.evidence.harm import LEAST_SESSIONS, of_storage
+from fathom.diagnose.evidence.harm import waiting as by_moment
 from fathom.diagnose.evidence.join import above, onto
 from fathom.diagnose.evidence.words import number, seen, time
 from fathom.diagnose.metrics import Layer
-from fathom.diagnose.rule import LATENCY, Kind, Need, Rule
+from fathom.diagnose.rule import DISK_COLLECT, VOLUMES, Kind, Need, Rule
 from fathom.finding import Finding, Remedy, Severity
 
 if TYPE_CHECKING:
-    from fathom.diagnose.evidence.device import Flags, Floats
+    from fathom.diagnose.evidence.device import Device, Flags, Floats
     from fathom.diagnose.evidence.system import System
+
+_SPREAD = Remedy(
+    "Spread checkpoints over time.",
+    (
+        "ALTER DATABASE x SET TARGET_RECOVERY_TIME = 60 SECONDS",
+        "PostgreSQL: checkpoint_completion_target = 0.9, larger max_wal_size",
+    ),
+    "Recovery after a crash may take longer.",
+    "Checkpoint pages/sec is even.",
+)
 
 
 def examine(system: System) -> Iterator[Finding]:
@@ -25,12 +36,15 @@ def examine(system: System) -> Iterator[Finding]:
     if not servers:
         return
     waiting = of_storage(system)
-    for disk in system.disks:
+    disks = [disk for disk in system.disks if disk.has("latency_s")]
+    if not disks:
+        yield from _by_waits(system, servers[0])
+    for disk in disks:
         pages = onto(disk, servers[0], "checkpoint_pages_per_s")
         burst, calm = pages >= 1, pages < 1
         latency, writes = disk.values("write_latency_s"), disk.values("write_iops")
         # A rank correlation would miss bursts that are rare.
-        if not (above(writes[burst], writes[calm]) > 0.6 and _rise(latency, burst, calm) > 1.5):
+        if not (above(writes[burst], writes[calm]) > _OFTEN and _rise(latency, burst, calm) > 1.5):
             continue
         (many, few), (long, short) = _means(writes, burst, calm), _means(latency, burst, calm)
         said = f"{number(many)} writes/s while checkpoint pages are written, {number(few)} between"
@@ -59,22 +73,41 @@ def examine(system: System) -> Iterator[Finding]:
             "reads are as slow without checkpoints"
             if slowed
             else "sessions wait for reads or log writes during the bursts",
-            (
-                Remedy(
-                    "Spread checkpoints over time.",
-                    (
-                        "ALTER DATABASE x SET TARGET_RECOVERY_TIME = 60 SECONDS",
-                        "PostgreSQL: checkpoint_completion_target = 0.9, larger max_wal_size",
-                    ),
-                    "Recovery after a crash may take longer.",
-                    "Checkpoint pages/sec is even.",
-                ),
-            ),
+            (_SPREAD,),
         )
 
 
+def _by_waits(system: System, server: Device) -> Iterator[Finding]:
+    """Where no disk was recorded: sessions that wait for storage while checkpoints write, and hardly otherwise."""
+    pages, sessions = server.values("checkpoint_pages_per_s"), by_moment(system, server)
+    burst, calm = pages >= 1, pages < 1
+    many, few = _means(sessions, burst, calm)
+    if not (above(sessions[burst], sessions[calm]) > _OFTEN and many >= max(LEAST_SESSIONS, _SLOWED * few)):
+        return
+    harm = of_storage(system)
+    written = number(_means(pages, burst, calm)[0])
+    said = (
+        f"{number(many)} sessions wait for data and log I/O while {written} pages/s are written, {number(few)} between"
+    )
+    yield Finding(
+        "D18",
+        server.name,
+        f"Sessions wait for storage while checkpoints write: {number(many)} then, {number(few)} otherwise.",
+        harm.severity,
+        0.6,
+        (seen(server, f"{said}.", burst),),
+        harm.sentence,
+        "the disks are as slow without checkpoints",
+        (_SPREAD,),
+    )
+
+
 _READS, _SLOWED = 1.0, 2.0
-"""Reads per second, and times as long as they take during checkpoints, from which users feel them."""
+"""Reads per second, and times as long as they take during checkpoints, or as many sessions wait, from which users feel
+them.
+"""
+_OFTEN = 0.6
+"""How surely there are more during checkpoints (`join.above`)."""
 _FEWER = 0.8
 """Share of the usual batches that are done during checkpoints, below which that is harm."""
 
@@ -106,7 +139,11 @@ RULE = Rule(
     "checkpoint bursts",
     Kind.LOAD,
     (
-        LATENCY,
+        Need(
+            (*VOLUMES, Layer.DATABASE_WAIT),
+            ("latency_s", "wait_s_per_s", "active_sessions"),
+            f"{DISK_COLLECT}; or the database's waits (fathom record --print sqlserver or postgresql)",
+        ),
         Need((Layer.DATABASE,), ("checkpoint_pages_per_s",), "perfmon SQLServer:Buffer Manager\\Checkpoint pages/sec"),
     ),
     examine,

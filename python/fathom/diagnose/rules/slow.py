@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from fathom.diagnose.evidence.below import located
-from fathom.diagnose.evidence.harm import LEAST_SESSIONS, of_storage, waiting_in
+from fathom.diagnose.evidence.harm import LEAST_SESSIONS, of_storage, waiting
 from fathom.diagnose.evidence.load import FEWEST, busy, middle, worked
 from fathom.diagnose.evidence.slow_time import lasting
 from fathom.diagnose.evidence.starved import starved
@@ -74,7 +74,7 @@ def _slow(system: System, disk: Device) -> Flags | None:
 
 def _waiting(system: System, disk: Device, chosen: Flags) -> Iterator[Evidence]:
     """How many sessions wait for storage in the slow time: their mean over the whole log hides a short one."""
-    then, rest = waiting_in(system, disk, chosen), waiting_in(system, disk, worked(disk) & ~chosen)
+    then, rest = (middle(waiting(system, disk)[each]) for each in (chosen, worked(disk) & ~chosen))
     if then >= LEAST_SESSIONS:
         otherwise = f", {number(rest)} otherwise" if rest >= 0 else ""
         yield seen(disk, f"{number(then)} sessions wait for data and log I/O in these times{otherwise}.", chosen)

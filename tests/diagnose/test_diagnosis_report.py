@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import re
 import subprocess
 import sys
@@ -13,7 +14,7 @@ import pytest
 from make_pdh import pdh, stamps
 
 from fathom.diagnose import log as reader
-from fathom.diagnose.diagnose import Diagnosis, diagnose
+from fathom.diagnose.diagnose import Diagnosis, Outcome, diagnose
 from fathom.diagnose.report import build, render
 from fathom.diagnose.report.clock import LogClock
 from fathom.diagnose.report.follows import quantities
@@ -94,6 +95,14 @@ def test_windows_that_were_not_named_are_the_slow_and_the_fast_one(tmp_path: Pat
     first, second = chosen(diagnosis, device, LogClock(diagnosis.system.notes))
     assert device.mean("latency_s", first.of(device)) > 10 * device.mean("latency_s", second.of(device))
     assert first.label.startswith("2026-03-02 01:44")
+
+
+@pytest.mark.parametrize("outcome", list(Outcome))
+def test_every_kind_of_verdict_has_a_page(tmp_path: Path, outcome: Outcome) -> None:
+    diagnosis = diagnosed(night(tmp_path / "log"))
+    verdict = dataclasses.replace(diagnosis.verdict, outcome=outcome)
+    html = render(dataclasses.replace(diagnosis, verdict=verdict), tmp_path / "page.html").read_text(encoding="utf-8")
+    assert (outcome is Outcome.LOAD) == ("The load explains the latency" in text_of(html))
 
 
 @pytest.mark.parametrize(

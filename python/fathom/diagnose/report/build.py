@@ -47,6 +47,7 @@ _TONES = {
 _WORDS = {
     Outcome.LIMIT: "Storage is limited",
     Outcome.HEALTHY: "Storage is not the bottleneck",
+    Outcome.LOAD: "The load explains the latency",
     Outcome.UNKNOWN: "The logs cannot tell",
 }
 _MOST_CHARTS = 6

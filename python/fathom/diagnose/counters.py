@@ -27,6 +27,15 @@ class Counted:
     means: Mapping[str, tuple[str, str, float]] = field(default_factory=dict)
     events: Mapping[str, str] = field(default_factory=dict)
 
+    @property
+    def counters(self) -> frozenset[str]:
+        """Every counter's name."""
+        return frozenset(
+            {counter for counter, _ in self.rates.values()}
+            | {counter for amount, events, _ in self.means.values() for counter in (amount, events)}
+            | set(self.events.values())
+        )
+
 
 class Differences:
     """Keeps the last look at each thing and adds what grew since to rows.

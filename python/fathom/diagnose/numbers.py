@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import math
+import re
 
 import polars as pl
 
 _COMMAS = r"^[+-]?\d{1,3}(,\d{3}){2,}$"
 _DOTS = r"^[+-]?\d{1,3}(\.\d{3}){2,}$"
+_GROUPS = re.compile(r"-?[1-9]\d{0,2}([.,'\u2019\u00a0\u202f ])\d{3}(?:\1\d{3})*(?:[.,]0+)?")
+"""A whole number in groups of thousands."""
 
 
 def floats(name: str) -> pl.Expr:
@@ -45,3 +48,10 @@ def plain_number(text: str) -> float | None:
     except ValueError:
         return None
     return value if math.isfinite(value) else None
+
+
+def whole_number(text: str) -> float | None:
+    """A count, also in groups of thousands: "1.234" is 1234, as a count has no parts. None if it is none."""
+    grouped = _GROUPS.fullmatch(text)
+    value = plain_number(text.replace(grouped[1], "") if grouped else text)
+    return value if value is not None and value.is_integer() else None

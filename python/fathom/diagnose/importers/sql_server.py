@@ -10,10 +10,10 @@ from collections.abc import Iterator, Mapping
 
 from fathom.diagnose import tables
 from fathom.diagnose.counters import Counted, Differences
-from fathom.diagnose.documents import number
 from fathom.diagnose.importer import Importer
 from fathom.diagnose.metrics import Layer
 from fathom.diagnose.moments import Moments
+from fathom.diagnose.numbers import whole_number
 from fathom.diagnose.source import Head, Source
 from fathom.diagnose.table import Block, Rows
 
@@ -64,8 +64,9 @@ def read(source: Source) -> Iterator[Block]:
         cells = row.cells
         time = moments.times([(row.line, cells[tables.time_column(source, cells, _REMEDY, row.line)])])[0]
         host = cells.get("server_name") or cells.get("servername") or cells.get("host") or None
-        numbers = {name: number(cell) for name, cell in cells.items()}
-        if set(cells) >= _WAITS:
+        is_wait = set(cells) >= _WAITS
+        numbers = _counts(source, row, _WAIT if is_wait else _FILE)
+        if is_wait:
             name = cells["wait_type"]
             if name.startswith(_HARMLESS):
                 source.notes.skip("waits", "of background tasks without work", 1, name)
@@ -75,6 +76,16 @@ def read(source: Source) -> Iterator[Block]:
             files.add(rows, time, (host, _file(cells), Layer.DATABASE_FILE), numbers)
         yield from rows.take_if()
     yield from rows.take()
+
+
+def _counts(source: Source, row: tables.Row, counted: Counted) -> dict[str, float | None]:
+    """The row's counters. All of them are whole numbers, which some tools export with separators of thousands."""
+    numbers = {name: whole_number(cell) for name, cell in row.cells.items() if name in counted.counters}
+    for name, value in numbers.items():
+        if value is None and row.cells[name] not in {"", "NULL"}:
+            example = f'line {row.line}: {name} "{row.cells[name][:40]}"'
+            source.notes.skip("numbers", "no whole number, so the value is missing", 1, example)
+    return numbers
 
 
 def _file(cells: Mapping[str, str]) -> str:

@@ -173,7 +173,8 @@ def test_rds_gets_a_larger_class_and_no_figures_of_gp3_as_sold(tmp_path: Path) -
     found = diagnosed(cloudwatch(tmp_path / "log", values, "DBInstanceIdentifier=orders"))
     assert found.verdict.rule == "D6", found.verdict
     assert "--db-instance-identifier orders --db-instance-class CLASS" in advice(found)
-    assert "tempdb" not in advice(found)
+    assert "while the class changes" in advice(found)
+    assert not any(word in advice(found) for word in ("tempdb", "aws ec2", "instance store"))
     values["BurstBalance"] = values.pop("EBSIOBalance%")
     found = diagnosed(cloudwatch(tmp_path / "log", values, "DBInstanceIdentifier=orders"))
     assert found.verdict.rule == "D7", found.verdict
@@ -225,3 +226,23 @@ def test_commands_name_the_instance_that_the_logs_name(tmp_path: Path) -> None:
     found = diagnosed(cloudwatch(tmp_path / "log", values, "i-0123456789abcdef0"))
     assert found.verdict.rule == "D6", found.verdict
     assert "--instance-id i-0123456789abcdef0 --instance-type TYPE" in advice(found)
+    # The type of an instance that runs cannot be changed, and stopping has consequences of its own.
+    commands = [each for finding in found.findings for remedy in finding.remedies for each in remedy.commands]
+    assert [each.split()[2] for each in commands] == ["stop-instances", "modify-instance-attribute", "start-instances"]
+    assert "its local disks (instance store) are empty afterwards" in advice(found)
+    assert "Azure" not in advice(found)
+
+
+def test_an_instance_s_limit_leaves_no_neighbour_to_ask_for(tmp_path: Path) -> None:
+    slow = np.arange(COUNT) % 20 >= 12
+    iops = np.where(slow, 1200, 1800) * RANDOM.normal(1, 0.02, COUNT)
+    load = iops * np.where(slow, 0.030, 0.0011)
+    values = {"VolumeReadOps": 60 * iops, "VolumeTotalReadTime": 60 * load, "VolumeQueueLength": load}
+    alone = cloudwatch(tmp_path / "volume", values, "vol-0123456789abcdef0")
+    neighbour = diagnosed(alone)
+    assert "D20" in {each.rule for each in neighbour.findings}
+    assert "a case with the provider" in advice(neighbour), "no storage team can be asked"
+    exceeded = {"InstanceEBSThroughputExceededCheck": np.where(slow, 1.0, 0.0)}
+    found = diagnosed(alone, cloudwatch(tmp_path / "instance", exceeded, "i-0123456789abcdef0"))
+    assert found.verdict.rule == "D6", found.verdict
+    assert "D20" not in {each.rule for each in found.findings}

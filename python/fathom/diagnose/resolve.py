@@ -18,6 +18,7 @@ _STRONGER: dict[str, tuple[tuple[str, str], ...]] = {
     "D4": (("D1", "below the hypervisor's queues the device itself is slow"),
            ("D26", "the time was measured below the hypervisor")),
     "D6": (("D5", "the instance's limit holds for all volumes together, and is the one that was reached"),
+           ("D20", "the volumes wait for the instance's limit, and for no other user"),
            ("D26", _SOLD)),
     "D7": (("D5", "the limit is the lower one that holds without burst credits"),
            ("D20", "the step is the end of the credits, not another user"),

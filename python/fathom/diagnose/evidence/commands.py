@@ -25,12 +25,18 @@ _VOLUME = re.compile(rf"(?<![a-z])vol-?({_ID})")
 """Also in a name of /dev/disk/by-id, which has no dash."""
 _INSTANCE = re.compile(rf"(?<![\w-])i-({_ID})")
 _FILES = re.compile(rf"(?<![a-z])fs-({_ID})")
+_AROUND = ("aws ec2 stop-instances ", "aws ec2 start-instances ")
+"""What a change of an EC2 instance needs before and after it, and the services that own theirs do themselves."""
 _OF_VOLUME, _OF_INSTANCE = "aws ec2 modify-volume ", "aws ec2 modify-instance-attribute "
 _DEFAULTS = " --iops 3000 --throughput 125"
 """What gp3 has as sold: RDS accepts no figures for that size."""
 _RDS_RISK = (
     "Costs more. Storage is optimised afterwards, which can take hours: latency may be higher, and the next change has "
     "to wait. gp3 below 400 GiB (Oracle: 200 GiB; SQL Server: none) stays at 3,000 IOPS, so more needs a larger size."
+)
+_CLASS_RISK = "Minutes without service while the class changes; with Multi-AZ as long as a failover takes."
+_FSX_RISK = (
+    "Costs more. A change of throughput replaces the file server: minutes without service, with Multi-AZ two failovers."
 )
 
 
@@ -56,15 +62,15 @@ def _resource(finding: Finding, system: System) -> tuple[str | None, str | None]
 def _of_service(remedy: Remedy, service: str | None) -> Remedy:
     """The remedy with the service's own commands in place of EBS's and EC2's."""
     told = " ".join(remedy.commands)
-    if service == RDS:
-        commands = tuple(map(_of_rds, remedy.commands))
-        if _OF_VOLUME in told:
-            return replace(remedy, commands=commands, risk=_RDS_RISK)
-        if _OF_INSTANCE in told:
-            return replace(remedy, action="Take a larger instance class.", commands=commands)
+    if service not in {RDS, FSX} or not any(each in told for each in (_OF_VOLUME, _OF_INSTANCE)):
+        return remedy
+    kept = (command for command in remedy.commands if not command.startswith(_AROUND))
     if service == FSX:
-        return replace(remedy, commands=tuple(map(_of_fsx, remedy.commands)))
-    return remedy
+        return replace(remedy, commands=tuple(map(_of_fsx, kept)), risk=_FSX_RISK)
+    remedy = replace(remedy, commands=tuple(map(_of_rds, kept)))
+    if _OF_VOLUME in told:
+        return replace(remedy, risk=_RDS_RISK)
+    return replace(remedy, action="Take a larger instance class.", risk=_CLASS_RISK)
 
 
 def _of_rds(command: str) -> str:

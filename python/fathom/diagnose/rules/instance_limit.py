@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from fathom.diagnose.evidence.harm import of_storage
 from fathom.diagnose.evidence.sold import is_in
-from fathom.diagnose.evidence.surroundings import AZURE, SQL_SERVER
+from fathom.diagnose.evidence.surroundings import AWS, AZURE, SQL_SERVER
 from fathom.diagnose.evidence.throttle import said_by_cloud, shared, together
 from fathom.diagnose.metrics import Layer
 from fathom.diagnose.rule import Kind, Need, Rule
@@ -26,6 +26,12 @@ _COMMON = Remedy(
     "None to look.",
     "The sum of the disks rises above the old one.",
 )
+_STOPPED = (
+    "On AWS the instance has to be stopped: minutes without service, its local disks (instance store) are empty "
+    "afterwards, and a public address that is no Elastic IP changes."
+)
+_RESIZED = "On Azure the machine restarts, and its temporary disk may be empty afterwards."
+_TEMPDB = "If tempdb is on the local disk, SQL Server starts only once the disk and its folder are there again."
 _COLLECT = "fathom record --print aws (EBSIOBalance%, InstanceEBSIOPSExceededCheck) or --print azure"
 
 
@@ -65,13 +71,17 @@ def _finding(system: System, name: str, what: str, found: Throttle, remedies: tu
 
 
 def _larger(system: System) -> Remedy:
+    out = system.ruled_out
+    risks = [risk for cloud, risk in ((AWS, _STOPPED), (AZURE, _RESIZED)) if cloud not in out]
     return Remedy(
-        _action(system.ruled_out),
+        _action(out),
         (
+            "aws ec2 stop-instances --instance-ids i-ID && aws ec2 wait instance-stopped --instance-ids i-ID",
             "aws ec2 modify-instance-attribute --instance-id i-ID --instance-type TYPE",
+            "aws ec2 start-instances --instance-ids i-ID",
             "az vm resize --resource-group GROUP --name VM --size SIZE",
         ),
-        "A restart.",
+        " ".join(risks + ([] if SQL_SERVER in out else [_TEMPDB])) or None,
         "Volumes reach their own limits; balances stay above 20 %.",
     )
 

@@ -11,6 +11,7 @@ from fathom.diagnose.evidence.harm import of_storage
 from fathom.diagnose.evidence.load import worked
 from fathom.diagnose.evidence.saturation import at_ceiling
 from fathom.diagnose.evidence.starved import starved
+from fathom.diagnose.evidence.sold import is_in
 from fathom.diagnose.evidence.surroundings import VMWARE
 from fathom.diagnose.evidence.unexplained import (
     Unexplained,
@@ -33,6 +34,13 @@ _OTHERS = Remedy(
     "Ask the storage team what else ran at these times; limit or move it.",
     (),
     "Limits slow the other user down.",
+    "Latency at these times is the usual one.",
+)
+_RENTED = Remedy(
+    "Compare the cloud's own latency of the volume in these times. If it is as long, open a case with the provider and "
+    "give it volume and times; if it is short, the time is lost in the guest.",
+    ("fathom record --print aws", "fathom record --print azure"),
+    "None to look.",
     "Latency at these times is the usual one.",
 )
 _CACHE = Remedy(
@@ -71,6 +79,7 @@ def examine(system: System) -> Iterator[Finding]:
         if beside is not None:
             what = f"{beside.name}, below or beside it, is busy then"
         evidence = () if beside is None else (_rates(disk, beside, found.chosen),)
+        others = _RENTED if is_in(system, "aws") or is_in(system, "azure") else _OTHERS
         yield Finding(
             "D20",
             disk.name,
@@ -81,7 +90,7 @@ def examine(system: System) -> Iterator[Finding]:
             (_compared(disk, found), *evidence),
             harm.sentence,
             "a path failed over, or the array rebuilt or took a snapshot then",
-            (_STACK,) if beside is not None else (_CACHE, _OTHERS) if cache else (_OTHERS,),
+            (_STACK,) if beside is not None else (_CACHE, others) if cache else (others,),
         )
 
 

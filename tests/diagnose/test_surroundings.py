@@ -181,6 +181,52 @@ def test_rds_gets_a_larger_class_and_no_figures_of_gp3_as_sold(tmp_path: Path) -
     assert "--db-instance-identifier orders --storage-type gp3 --apply-immediately" in advice(found)
 
 
+def test_a_premium_ssd_of_azure_gets_its_next_tier(tmp_path: Path) -> None:
+    """IOPS cannot be set for it: only Ultra Disk and Premium SSD v2 have such a setting."""
+    load = throttled()[1]
+    iops = np.minimum(5000 * RANDOM.normal(1, 0.002, COUNT), load / 0.0012)
+    values = {"Data Disk Read Operations/Sec": iops, "Data Disk Queue Depth": load}
+    found = diagnosed(azure(tmp_path / "log", "virtualMachines/sql1", values))
+    assert found.verdict.rule == "D5", found.verdict
+    said = advice(found)
+    assert "az disk update --name DISK --resource-group shop --set tier=P40" in said
+    assert "--disk-iops-read-write" not in said
+    assert "az vm show --resource-group shop --name sql1 " in said
+
+
+def test_an_azure_disk_of_unknown_kind_gets_both_settings(tmp_path: Path) -> None:
+    used = {"Data Disk Read Operations/Sec": np.full(COUNT, 900.0)}
+    used["Data Disk IOPS Consumed Percentage"] = np.full(COUNT, 100.0)
+    said = advice(diagnosed(azure(tmp_path / "log", "virtualMachines/a;b", used)))
+    assert "--set tier=PNN # Premium SSD" in said
+    assert "--disk-iops-read-write N --disk-mbps-read-write M # Ultra Disk, Premium SSD v2" in said
+    assert "--name VM " in said, "a name that a shell may take for more stays out"
+
+
+def azure(path: Path, resource: str, values: dict[str, np.ndarray]) -> Path:
+    """What `az monitor metrics list` prints of a machine, split by LUN."""
+    name = f"/subscriptions/s/resourceGroups/shop/providers/Microsoft.Compute/{resource}"
+    lun = [{"name": {"value": "LUN"}, "value": "0"}]
+    metrics = [
+        {
+            "id": f"{name}/providers/Microsoft.Insights/metrics/{metric}",
+            "name": {"value": metric},
+            "timeseries": [
+                {
+                    "metadatavalues": lun,
+                    "data": [
+                        {"timeStamp": f"2026-03-02T{8 + at // 60:02}:{at % 60:02}:00Z", "average": float(value)}
+                        for at, value in enumerate(series)
+                    ],
+                }
+            ],
+        }
+        for metric, series in values.items()
+    ]
+    path.write_text(json.dumps({"value": metrics}))
+    return path
+
+
 def test_fsx_gets_commands_of_fsx(tmp_path: Path) -> None:
     calm = np.full(COUNT, 54_000.0)
     values = {"DataReadOperations": calm, "DiskIopsUtilization": np.full(COUNT, 99.0)}

@@ -10,6 +10,7 @@ FACTS = {
     "memory_bytes": "memory of a host",
     "hypervisor": "what the host runs under",
     "cloud_service": "service of AWS whose figures these are; the subject is volume, instance or database",
+    "resource_group": "Azure's resource group of a machine or a disk",
     "instance_type": "the cloud's name of the instance's type",
     "volume_type": "the cloud's name of the volume's type",
     "volume_bytes": "size of a volume or disk",

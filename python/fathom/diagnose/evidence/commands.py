@@ -1,7 +1,7 @@
 """Commands for the very resource that a finding is about: with its identifier where the logs name it, and for the
 service that sells it. RDS and FSx keep their volumes to themselves: EBS's commands cannot change them.
 
-Rules write the commands of EBS and EC2, with placeholders.
+Rules write the commands of EBS, EC2 and Azure, with placeholders.
 """
 
 from __future__ import annotations
@@ -18,6 +18,8 @@ if TYPE_CHECKING:
     from fathom.finding import Finding
 
 RDS, FSX = "RDS", "FSx"
+PAUSE = "allows four changes of a volume in 24 hours, each after the one before it has completed"
+"""What EBS says of changes that follow one another (ModifyVolume)."""
 
 _CLOUD = (Layer.CLOUD_VOLUME, Layer.CLOUD_INSTANCE)
 _ID = r"[0-9a-f]{8,17}\b"
@@ -27,6 +29,8 @@ _INSTANCE = re.compile(rf"(?<![\w-])i-({_ID})")
 _FILES = re.compile(rf"(?<![a-z])fs-({_ID})")
 _AROUND = ("aws ec2 stop-instances ", "aws ec2 start-instances ")
 """What a change of an EC2 instance needs before and after it, and the services that own theirs do themselves."""
+_AZURE_NAME = re.compile(r"[A-Za-z0-9][\w.-]*")
+"""Names that no shell takes for anything else."""
 _OF_VOLUME, _OF_INSTANCE = "aws ec2 modify-volume ", "aws ec2 modify-instance-attribute "
 _DEFAULTS = " --iops 3000 --throughput 125"
 """What gp3 has as sold: RDS accepts no figures for that size."""
@@ -42,7 +46,8 @@ _FSX_RISK = (
 
 def addressed(finding: Finding, system: System) -> Finding:
     """The finding with commands that can be copied as far as the logs allow."""
-    if not any(command.startswith("aws ") for remedy in finding.remedies for command in remedy.commands):
+    commands = [command for remedy in finding.remedies for command in remedy.commands]
+    if not any(command.startswith(("aws ", "az ")) for command in commands):
         return finding
     service, name = _resource(finding, system)
     remedies = (_of_service(each, service) for each in finding.remedies)
@@ -103,12 +108,22 @@ def _named(remedy: Remedy, finding: Finding, system: System, name: str | None) -
         "i-ID": _found(_INSTANCE, "i-", finding, _instances(system)),
         "fs-ID": _found(_FILES, "fs-", finding, []),
         "DB-ID": name,
+        **_of_azure(finding, system),
     }
     commands = remedy.commands
     for placeholder, found in known.items():
         if found is not None:
             commands = tuple(re.sub(rf"(?<=\s){placeholder}(?!\S)", found, each) for each in commands)
     return replace(remedy, commands=commands)
+
+
+def _of_azure(finding: Finding, system: System) -> dict[str, str | None]:
+    """The machine and its group; of its disks the metrics tell the LUN alone."""
+    device = next((each for each in system.of(*_CLOUD) if each.name == finding.subject), None)
+    if device is None:
+        return {}
+    found = {"GROUP": system.fact("resource_group", device.host), "VM": device.host}
+    return {holder: name for holder, name in found.items() if name and _AZURE_NAME.fullmatch(name)}
 
 
 def _found(pattern: re.Pattern[str], prefix: str, finding: Finding, others: list[str]) -> str | None:

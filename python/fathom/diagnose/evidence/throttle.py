@@ -51,6 +51,7 @@ class Throttle:
         rose: whether the rate rose to it in the log.
         cloud: who alone sells it; None for no one in particular.
         link: whether it is a link's, not a volume's.
+        sold: the name of the known limit; None where it is none of a table.
     """
 
     what: str
@@ -59,6 +60,7 @@ class Throttle:
     rose: bool = True
     cloud: str | None = None
     link: bool = False
+    sold: str | None = None
 
 
 @dataclass(frozen=True)
@@ -75,6 +77,7 @@ class _Limit:
     listed: bool = True
     cloud: str | None = None
     link: bool = False
+    sold: str | None = None
 
 
 _FLAGS = {"iops_exceeded": "IOPS", "bytes_exceeded": "throughput",
@@ -166,7 +169,8 @@ def throttled(system: System, disk: Device, kind: str = "volume") -> Throttle | 
     evidence = seen(disk, f"A plateau of {rate}, tight within {within}; {how}; {name}.", best.chosen)
     top = _rate(replace(best, level=float(np.nanmax(disk.values(best.metric)))))
     most = "" if top == _rate(best) else f" (at most {top})"
-    return Throttle(f"it stays at {rate}{most}, {name}", sure, (evidence,), risen, limit.cloud, limit.link)
+    what = f"it stays at {rate}{most}, {name}"
+    return Throttle(what, sure, (evidence,), risen, limit.cloud, limit.link, limit.sold)
 
 
 def _denied(system: System, disk: Device, found: Plateau) -> bool:
@@ -253,7 +257,7 @@ def _sold(system: System, disk: Device, found: Plateau, kind: str) -> _Limit | N
             # One request after the other: the pace of a device, unless the volume is one that is sold so.
             sure = 0.0 if sure < SURE else DOUBTFUL
         if system.limits.holds(cap, *rates):
-            limits.append(_Limit(f"a known limit ({cap.name})", sure, off, cloud=cap.cloud))
+            limits.append(_Limit(f"a known limit ({cap.name})", sure, off, cloud=cap.cloud, sold=cap.name))
         elif found.spread <= _STRICT:
             # The size of the limit is a usual one, but this volume does more than that one's other limit allows.
             limits.append(_Limit("a size in which limits are sold", min(sure, 0.6), off, listed=False))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from typing import Any
 
@@ -13,6 +14,7 @@ from fathom.diagnose.importer import Importer
 from fathom.diagnose.source import Head, Source
 from fathom.diagnose.table import Block, Rows
 
+_GROUP = re.compile(r"/resourceGroups/([^/]+)/", re.I)
 _REMEDY = "`fathom record --print azure` shows the commands"
 
 
@@ -34,6 +36,8 @@ def read(source: Source) -> Iterator[Block]:
         known = azure.metric_in(names)
         resource = str(metric.get("id") or "").partition("/providers/Microsoft.Insights")[0]
         host = resource.rstrip("/").rpartition("/")[2] or None
+        group = _GROUP.search(resource)
+        source.notes.fact("resource_group", group[1] if group else None, host)
         for line in items(metric, "timeseries"):
             label = " ".join(
                 f"{(entry.get('name') or {}).get('value')} {entry.get('value')}"

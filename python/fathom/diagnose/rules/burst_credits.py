@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from fathom.diagnose.evidence.commands import PAUSE
 from fathom.diagnose.evidence.harm import of_storage
 from fathom.diagnose.evidence.join import ranks
 from fathom.diagnose.evidence.load import FEWEST, IDLE_LOAD, middle
@@ -178,7 +179,7 @@ def _gp3(disk: Device, spent: Flags) -> Remedy:
         f"Change gp2 to gp3, whose rate does not depend on credits (or make gp2 at least 1 TiB){how}.",
         (f"aws ec2 modify-volume --volume-id vol-ID --volume-type gp3 --iops 3000 --throughput {throughput}",),
         f"gp3 as sold by default has {_LEAST_MIB} MiB/s, half of what a large gp2 has: more is paid for. Performance "
-        "may differ while the change runs; 6 hours to the next one.",
+        f"may differ while the change runs; EBS {PAUSE}.",
         "No step down; alarm on BurstBalance below 20 %.",
     )
 

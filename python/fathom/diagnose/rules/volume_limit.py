@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
+from fathom.diagnose.evidence.commands import PAUSE
 from fathom.diagnose.evidence.harm import of_storage
 from fathom.diagnose.evidence.sold import SURE
 from fathom.diagnose.evidence.surroundings import AWS
@@ -17,7 +18,14 @@ if TYPE_CHECKING:
     from fathom.diagnose.evidence.throttle import Throttle
 
 _AWS = "aws ec2 modify-volume --volume-id vol-ID --volume-type gp3 --iops N --throughput M"
-_AZURE = "az disk update --name DISK --resource-group GROUP --disk-iops-read-write N --disk-mbps-read-write M"
+_AZURE_DISK = "az disk update --name DISK --resource-group GROUP"
+_AZURE_NAMES = 'az vm show --resource-group GROUP --name VM --query "storageProfile.dataDisks[].[lun,name]"'
+_TIERS = {
+    "Azure P4": "P6", "Azure P6": "P10", "Azure P10": "P15", "Azure P15": "P20", "Azure P20": "P30",
+    "Azure P30": "P40", "Azure P60": "P70", "Azure P70": "P80",
+}  # fmt: skip
+"""The next performance tier of a Premium SSD, which has no other setting. Those from P60 need a disk above 4 TiB."""
+_BURSTING = "Azure P40 or P50"
 _LINK = Remedy(
     "See which speed the link to this storage has and whether all its paths are used; add paths or take a faster one.",
     (
@@ -60,11 +68,25 @@ def _step(system: System, found: Throttle) -> Remedy:
     elsewhere = AWS in system.ruled_out or found.cloud == "azure"
     return Remedy(
         "Buy one step more of what is short and compare, or send fewer requests (memory, indexes, compression).",
-        tuple(each for cloud, each in (("aws", _AWS), ("azure", _AZURE)) if found.cloud in {None, cloud}),
-        "Costs more; the instance may have a limit of its own"
-        + ("." if elsewhere else "; EBS allows the next change after 6 hours."),
+        (
+            *((_AWS,) if found.cloud in {None, "aws"} else ()),
+            *(_of_azure(found) if found.cloud in {None, "azure"} else ()),
+        ),
+        "Costs more; the instance may have a limit of its own" + ("." if elsewhere else f"; EBS {PAUSE}."),
         "The plateau is gone or higher, and latency falls.",
     )
+
+
+def _of_azure(found: Throttle) -> Iterator[str]:
+    """What sets the rate depends on the kind of disk: a tier for Premium SSD, figures for Ultra Disk and version 2."""
+    yield _AZURE_NAMES
+    if found.sold == _BURSTING:
+        yield f"{_AZURE_DISK} --enable-bursting true"
+    elif found.sold in _TIERS:
+        yield f"{_AZURE_DISK} --set tier={_TIERS[found.sold]}"
+    else:
+        yield f"{_AZURE_DISK} --set tier=PNN # Premium SSD"
+        yield f"{_AZURE_DISK} --disk-iops-read-write N --disk-mbps-read-write M # Ultra Disk, Premium SSD v2"
 
 
 RULE = Rule("D5", "throttled volume", Kind.CAUSE, (RATE,), examine)

@@ -123,6 +123,10 @@ def test_a_file_that_grows_is_the_load(tmp_path: Path, grown: float, rule: str |
         assert found.verdict.outcome is Outcome.LOAD
         assert f"{LOG} grows while it is used" in found.verdict.sentence
         assert "It grows by 340 MB/s in 20 intervals" in found.findings[0].evidence[0].sentence
+        # 50 GB and 20 intervals of growth: an error below that.
+        look, change = found.findings[0].remedies[0].commands
+        assert "sys.master_files" in look
+        assert "NAME = LOGICAL_NAME, SIZE = 138GB, FILEGROWTH = 64MB" in change
 
 
 def test_a_file_that_grows_without_slowing_anything_is_nothing_to_tell(tmp_path: Path) -> None:

@@ -54,6 +54,34 @@ def test_users_who_wait_for_it_are_harmed_by_it(
     assert ("sessions wait" in str(found.findings[0].harm)) is bool(waiting)
 
 
+@pytest.mark.parametrize(
+    ("counters", "name"),
+    [
+        ({BACKUP: 4.5e8}, "[shop]"),
+        ({BACKUP.replace("shop", "_Total"): 4.5e8}, "x"),  # a sum does not tell which
+        ({BACKUP: 4.5e8, BACKUP.replace("shop", "_Total"): 4.5e8}, "[shop]"),
+        ({BACKUP: 2e8, BACKUP.replace("shop", "a]b"): 2.5e8}, "x"),
+        ({BACKUP.replace("shop", "a]b"): 2.5e8}, "[a]]b]"),
+    ],
+)
+@pytest.mark.parametrize("waiting", [0.0, 15.0])
+def test_a_backup_s_command_names_the_database_and_is_gentle_where_users_wait(
+    tmp_path: Path, counters: dict[str, float], name: str, waiting: float
+) -> None:
+    columns = disk("1 E:", np.where(RAN, 3400, 500) * FEW, 0.0, np.where(RAN, 0.011, 0.0012) * FEW, 0.0, 131072)
+    columns |= {counter: np.where(RAN, rate, 0.0) for counter, rate in counters.items()}
+    if waiting:
+        columns |= waits(np.where(RAN, waiting, 0.6))
+    found = diagnosed(perfmon(tmp_path / "log", columns))
+    assert found.verdict.rule == "D16", found.verdict
+    command = found.findings[0].remedies[0].commands[0]
+    assert command.startswith(f"BACKUP DATABASE {name} TO DISK = '...' WITH BUFFERCOUNT = {2 if waiting else 50},")
+    assert "COMPRESSION" not in command, "not in every edition"
+    assert sum("Backup or restore of" in each.sentence for each in found.findings[0].evidence) == (
+        2 if len(counters) == 2 and name == "x" else 1
+    )
+
+
 @pytest.mark.parametrize(("counter", "rule"), [(SCAN, "D17"), (BACKUP, "D16")])
 def test_users_who_wait_as_long_without_it_wait_for_something_else(tmp_path: Path, counter: str, rule: str) -> None:
     columns = disk("1 E:", 800 * FEW, 0.0, 0.012 * FEW, 0.0) | waits(9.0) | {counter: np.where(RAN, 5e7, 0.0)}

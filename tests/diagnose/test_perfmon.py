@@ -309,11 +309,13 @@ def test_esxtop_keeps_the_three_parts_of_latency(tmp_path: Path) -> None:
         r"\\esx1\Physical Cpu(_Total)\% Util Time", r"\\esx1\Group Cpu(1:idle)\% Ready",
         rf"{device}\Average Guest MilliSec/Command", rf"{device}\Average Driver MilliSec/Command",
         rf"{device}\Average Kernel MilliSec/Command", rf"{device}\Average Queue MilliSec/Command",
-        rf"{device}\Active Commands", rf"{device}\Queued Commands", rf"{device}\Device Q Depth",
+        rf"{device}\Active Commands", rf"{device}\Queued Commands",
+        # Both may be there: a device has its own depth, whatever its adapter takes.
+        rf"{device}\Adapter Q Depth", rf"{device}\Device Q Depth",
         r"\\esx1\Virtual Disk(db:scsi0:0)\Average MilliSec/Read", r"\\esx1\Virtual Disk(db)\Average MilliSec/Read",
         r"\\esx1\Physical Disk Per-Device-Per-World(naa.600-1)\Active Commands",
     ]  # fmt: skip
-    row = ["40", "1", "30", "5", "25", "24", "64", "120", "64", "0", "2", "9"]
+    row = ["40", "1", "30", "5", "25", "24", "64", "120", "4096", "64", "0", "2", "9"]
     text = pdh([row], paths, zone="(PDH-CSV 4.0) (UTC)(0)", times=["03/02/2026 22:00:00"])
     with read(tmp_path / "x", text) as log:
         assert log.notes[0].format == "esxtop"

@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from fathom.diagnose import log as reader
+from fathom.diagnose.diagnose import diagnose
 from fathom.diagnose.numbers import whole_number
 
 SAMPLE = Path(__file__).parent / "samples" / "sql_server.csv"
@@ -33,6 +34,28 @@ def test_a_cell_without_a_number_is_named(tmp_path: Path) -> None:
         skipped = {each.what: each for each in found.notes[0].skipped}
     assert skipped["numbers"].count == 1
     assert skipped["numbers"].example == 'line 4: io_stall_read_ms "54.5 s"'
+
+
+@pytest.mark.parametrize(("path", "growth"), [(r"L:\Log\erp.ldf", "64MB"), (r"D:\Data\erp.mdf", "512MB")])
+def test_a_file_that_grows_is_named_as_the_statement_needs_it(tmp_path: Path, path: str, growth: str) -> None:
+    rows = [
+        "sample_time,database_name,physical_name,file_name,num_of_reads,num_of_bytes_read,io_stall_read_ms,"
+        "num_of_writes,num_of_bytes_written,io_stall_write_ms,size_on_disk_bytes"
+    ]
+    size = stall = 0.0
+    for number in range(40):
+        grows = 10 <= number < 25
+        size, stall = size + (2**30 if grows else 0), stall + (3000 * (40 if grows else 1))
+        time, count = f"2026-03-02 08:{number:02d}:00", 3000 * number
+        rows.append(f"{time},o'erp,{path},erp's,0,0,0,{count},{count * 8192},{stall:.0f},{size + 10 * 2**30:.0f}")
+    log = tmp_path / "log.csv"
+    log.write_text("\n".join(rows) + "\n")
+    with reader.read([log]) as opened:
+        found = diagnose(opened)
+    assert found.verdict.rule == "D29", found.verdict
+    (command,) = found.findings[0].remedies[0].commands
+    wanted = f"ALTER DATABASE [o'erp] MODIFY FILE (NAME = N'erp''s', SIZE = 32GB, FILEGROWTH = {growth})"
+    assert command == wanted
 
 
 @pytest.mark.parametrize(

@@ -84,5 +84,8 @@ def mapped(path: Path) -> Mapped | None:
         return None
     if layer is Layer.VIRTUAL_DISK and ":" not in path.instance:
         return None
+    if counter == "adapter q depth" and layer is not Layer.ADAPTER:
+        # A device has a depth of its own beside it, which is the one that fills.
+        return None
     metric, scale = _COUNTERS[counter]
     return Mapped(Series(path.host, path.instance, layer, metric), scale)

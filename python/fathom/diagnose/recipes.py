@@ -95,7 +95,7 @@ SQL
 _SQLSERVER = r"""
 -- SQL Server: run both every 10 s and export all rows as one CSV (sqlcmd -s "," -W, or "Save results as").
 SET NOCOUNT ON;
-SELECT SYSUTCDATETIME() AS sample_time, DB_NAME(f.database_id) AS database_name, f.physical_name, s.num_of_reads,
+SELECT SYSUTCDATETIME() AS sample_time, DB_NAME(f.database_id) AS database_name, f.physical_name, f.name AS file_name, s.num_of_reads,
        s.num_of_bytes_read, s.io_stall_read_ms, s.num_of_writes, s.num_of_bytes_written, s.io_stall_write_ms,
        s.size_on_disk_bytes
 FROM sys.dm_io_virtual_file_stats(NULL, NULL) AS s

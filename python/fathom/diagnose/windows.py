@@ -146,6 +146,7 @@ _SQL_SERVER = {
 }
 _TOTAL_ONLY = {"locks"}
 """Objects of SQL Server of which the total over all instances is wanted."""
+_MAINTENANCE = {"backup/restore throughput/sec", "dbcc logical scan bytes/sec"}
 _WAITS = {
     "cumulative wait time (ms) per second": _C("wait_s_per_s", 1e-3),
     "waits in progress": _C("active_sessions"),
@@ -219,7 +220,10 @@ def _sql_server(path: Path, group: str, counter: str, instance: str | None) -> M
     if part in _TOTAL_ONLY:
         return _made(known, path.host, name, Layer.DATABASE) if instance and is_total(instance) else None
     if instance is not None and is_total(instance):
-        return None
+        # What maintenance moves tells of it without the database's name, too. Other sums would count twice.
+        if counter not in _MAINTENANCE:
+            return None
+        instance = TOTAL
     device = "/".join(word for word in (name, instance) if word) or None
     return _made(known, path.host, device, Layer.DATABASE)
 

@@ -11,6 +11,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from fathom.diagnose.metrics import Layer
+from fathom.diagnose.windows import TOTAL
 from fathom.finding import Remedy
 
 if TYPE_CHECKING:
@@ -31,6 +32,10 @@ _AROUND = ("aws ec2 stop-instances ", "aws ec2 start-instances ")
 """What a change of an EC2 instance needs before and after it, and the services that own theirs do themselves."""
 _AZURE_NAME = re.compile(r"[A-Za-z0-9][\w.-]*")
 """Names that no shell takes for anything else."""
+_PLACE = re.compile(r"(?<=\bDATABASE )x(?= )|(?<=\bCHECKDB \()x(?=\))")
+"""Where a statement of SQL Server names the database."""
+_OF_DATABASES = ("log_flushes_per_s", "log_growths", "backup_bytes_per_s", "check_bytes_per_s")
+"""Counters that each database of SQL Server has of its own."""
 _OF_VOLUME, _OF_INSTANCE = "aws ec2 modify-volume ", "aws ec2 modify-instance-attribute "
 _DEFAULTS = " --iops 3000 --throughput 125"
 """What gp3 has as sold: RDS accepts no figures for that size."""
@@ -46,12 +51,31 @@ _FSX_RISK = (
 
 def addressed(finding: Finding, system: System) -> Finding:
     """The finding with commands that can be copied as far as the logs allow."""
+    database = _database_of(finding, system)
+    if database is not None:
+        finding = replace(finding, remedies=tuple(_of_database(each, database) for each in finding.remedies))
     commands = [command for remedy in finding.remedies for command in remedy.commands]
     if not any(command.startswith(("aws ", "az ")) for command in commands):
         return finding
     service, name = _resource(finding, system)
     remedies = (_of_service(each, service) for each in finding.remedies)
     return replace(finding, remedies=tuple(_named(each, finding, system, name) for each in remedies))
+
+
+def _database_of(finding: Finding, system: System) -> str | None:
+    """The database that a finding is about, by its file or its own counters; None where that may be several."""
+    of_file = system.fact("database", finding.subject)
+    if of_file is not None and of_file != "NULL":
+        return of_file
+    own = {each.name: each.device for each in system.databases if any(each.has(metric) for metric in _OF_DATABASES)}
+    places = {own.get(name) for name in (finding.subject, *(each.where for each in finding.evidence)) if name in own}
+    names = {(place or TOTAL).rpartition("/")[2] for place in places}
+    return names.pop() if len(names) == 1 and TOTAL not in names else None
+
+
+def _of_database(remedy: Remedy, name: str) -> Remedy:
+    quoted = f"[{name.replace(']', ']]')}]"
+    return replace(remedy, commands=tuple(_PLACE.sub(lambda _: quoted, command) for command in remedy.commands))
 
 
 def _resource(finding: Finding, system: System) -> tuple[str | None, str | None]:

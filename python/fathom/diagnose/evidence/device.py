@@ -77,7 +77,8 @@ class Device:
         """For people: the device, with its host where others have one of that name; else the host, else the layer."""
         if not self.device:
             return self.host or self.layer.value
-        name = "all disks together" if self.device == TOTAL else self.device
+        whole = "all databases" if self.layer is Layer.DATABASE else "all disks together"
+        name = whole if self.device == TOTAL else self.device
         return f"{name} on {self.host}" if self.shared and self.host else name
 
     @property

@@ -15,6 +15,7 @@ from fathom.diagnose.evidence.harm import CLASSES, NONE, Harm, of_waits, session
 from fathom.diagnose.evidence.join import onto
 from fathom.diagnose.evidence.words import megabytes, number, seen, time
 from fathom.diagnose.metrics import Layer
+from fathom.diagnose.windows import TOTAL
 from fathom.finding import Evidence
 
 if TYPE_CHECKING:
@@ -55,6 +56,8 @@ def reported(system: System, metric: str, what: str, waits: str) -> Maintenance 
         for each in system.databases
         if (each.values(metric) > _LEAST_BYTES_PER_S).sum() >= _LEAST_MOMENTS
     ]
+    named = [(each, chosen) for each, chosen in running if not (each.device or "").endswith(TOTAL)]
+    running = named or running
     found = [
         seen(each, f"{what} of {each.name}: {megabytes(each.mean(metric, chosen))}.", chosen)
         for each, chosen in running

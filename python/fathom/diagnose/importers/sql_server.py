@@ -60,6 +60,7 @@ def read(source: Source) -> Iterator[Block]:
     """Growth from snapshot to snapshot, by file and by wait."""
     rows, moments = Rows(), Moments(source)
     files, waits = Differences(_FILE), Differences(_WAIT)
+    sizes: dict[str, float] = {}
     for row in tables.rows(source, (_FILES, _WAITS), _REMEDY):
         cells = row.cells
         time = moments.times([(row.line, cells[tables.time_column(source, cells, _REMEDY, row.line)])])[0]
@@ -73,8 +74,15 @@ def read(source: Source) -> Iterator[Block]:
             else:
                 waits.add(rows, time, (host, name, Layer.DATABASE_WAIT), numbers)
         else:
-            files.add(rows, time, (host, _file(cells), Layer.DATABASE_FILE), numbers)
+            file, size = _file(cells), numbers.get("size_on_disk_bytes")
+            if file not in sizes:
+                source.notes.fact("database", cells.get("database_name") or cells.get("db_name"), file)
+                source.notes.fact("logical_name", cells.get("file_name") or cells.get("name"), file)
+            sizes[file] = sizes.get(file, 0.0) if size is None else size
+            files.add(rows, time, (host, file, Layer.DATABASE_FILE), numbers)
         yield from rows.take_if()
+    for file, size in sizes.items():
+        source.notes.fact("file_bytes", f"{size:.0f}" if size else None, file)
     yield from rows.take()
 
 

@@ -24,7 +24,8 @@ _KINDS = {
 """What a device of a layer is called; disks otherwise."""
 _PUBLIC = frozenset({Layer.DATABASE_WAIT, Layer.BENCHMARK})
 """Layers whose devices are words of a product."""
-_TOLD = {"mount": "path", "log_name": "log", "members": "disk", "adapter": "adapter", "resource_group": "group"}
+_TOLD = {"mount": "path", "log_name": "log", "members": "disk", "adapter": "adapter", "resource_group": "group",
+         "database": "database", "logical_name": "file"}  # fmt: skip
 """Facts whose values are names."""
 _SAYS_NOTHING = re.compile(r"\d*(?: ?[A-Za-z]:)*|_total|total|all|master|model|msdb|tempdb|postgres|.", re.I)
 

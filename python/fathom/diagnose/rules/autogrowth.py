@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
@@ -25,13 +26,8 @@ _TIMES = 2.5
 _FEWEST, _LEAST_BYTES = 3, 1e6
 """Intervals in which it grows, and bytes per second: less is over before anybody notices."""
 _ZEROING = "PREEMPTIVE_OS_WRITEFILEGATHER"
-_FIXED = Remedy(
-    "Make the file as large as it will be, and let it grow by a fixed size. Data files need no zeros with instant file "
-    'initialization (the right "Perform volume maintenance tasks"); a log always does.',
-    ("ALTER DATABASE x MODIFY FILE (NAME = x_log, SIZE = 64GB, FILEGROWTH = 512MB)",),
-    "Growing it once takes as long: do it in a quiet time.",
-    "The size of the file stays the same, and latency at these times is the usual one.",
-)
+_ROOM = 1.25
+"""How many times its size at the end of the log a file is advised to have."""
 _REUSE = Remedy(
     "If it is a log, see what keeps it from being used again: a transaction that stays open, or no log backup.",
     ("SELECT name, log_reuse_wait_desc FROM sys.databases WHERE log_reuse_wait_desc <> 'NOTHING'",),
@@ -62,8 +58,29 @@ def examine(system: System) -> Iterator[Finding]:
             (_growth(grower, metric, grows), *_waits(system), *_slower(slowed)),
             harm.sentence,
             "the file grows as its data does, and the latency is that of the data",
-            (_FIXED, _REUSE),
+            (_fixed(system, grower), _REUSE),
         )
+
+
+def _fixed(system: System, grower: Device) -> Remedy:
+    """Room for what will come. A size below the present one is an error."""
+    file = grower.name
+    size, known = system.number("file_bytes", file), system.fact("logical_name", file)
+    is_log = grower.layer is not Layer.DATABASE_FILE or file.casefold().endswith(".ldf")
+    name = f"N'{known.replace(chr(39), 2 * chr(39))}'" if known else "LOGICAL_NAME"
+    room = f"{math.ceil(_ROOM * size / 2**30)}GB" if size else "N"
+    growth = "64MB" if is_log else "512MB"
+    look = "SELECT name, physical_name, size / 128 AS mb FROM sys.master_files"
+    change = f"ALTER DATABASE x MODIFY FILE (NAME = {name}, SIZE = {room}, FILEGROWTH = {growth})"
+    has = f", more than the {number(size / 2**30)} GiB that it has" if size else ", more than it has"
+    return Remedy(
+        f"Make the file as large as it will be{has}, and let it grow by a fixed size. Data files need no zeros with "
+        'instant file initialization (the right "Perform volume maintenance tasks"); a log needs them in growths above '
+        "64 MB, and before SQL Server 2022 in all.",
+        (change,) if known and size else (look, change),
+        "Growing it once takes as long: do it in a quiet time.",
+        "The size of the file stays the same, and latency at these times is the usual one.",
+    )
 
 
 def _grows(grower: Device, metric: str) -> Flags:

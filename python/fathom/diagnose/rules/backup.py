@@ -21,11 +21,20 @@ if TYPE_CHECKING:
     from fathom.diagnose.evidence.harm import Harm
     from fathom.diagnose.evidence.system import System
 
-_BACKUP = "BACKUP DATABASE x TO DISK = '...' WITH BUFFERCOUNT = 50, MAXTRANSFERSIZE = 4194304, COMPRESSION"
+_GENTLE = Remedy(
+    "Move the backup to a quieter time, or make it gentler: one file, few buffers, a limit on its rate.",
+    (
+        "BACKUP DATABASE x TO DISK = '...' WITH BUFFERCOUNT = 2, MAXTRANSFERSIZE = 524288",
+        "PostgreSQL: pg_basebackup --max-rate=100M ...",
+    ),
+    "The backup takes longer.",
+    "Fewer sessions wait while it runs.",
+)
 _WINDOW = Remedy(
-    "Mark the window as maintenance. Faster: more files and buffers; gentler: fewer.",
-    (_BACKUP,),
-    "Memory of BUFFERCOUNT × MAXTRANSFERSIZE.",
+    "Mark the window as maintenance. If the backup has to be faster: more files and buffers, and compression (which "
+    "Express and Web do not have). If users begin to wait: fewer.",
+    ("BACKUP DATABASE x TO DISK = '...' WITH BUFFERCOUNT = 50, MAXTRANSFERSIZE = 4194304",),
+    "A faster backup leaves less to others, and takes memory of BUFFERCOUNT × MAXTRANSFERSIZE.",
     "Backup throughput in MB/s.",
 )
 _FIND = Remedy(
@@ -90,7 +99,7 @@ def _backup(harm: Harm, sure: float, evidence: tuple[Evidence, ...]) -> Finding:
         evidence[:4],
         harm.sentence,
         "no backup ran then (msdb.dbo.backupset)",
-        (_WINDOW,),
+        (_GENTLE if harm.sentence else _WINDOW,),
     )
 
 

@@ -8,7 +8,9 @@ from __future__ import annotations
 import os
 import random
 import re
+import tarfile
 import tempfile
+import zipfile
 from pathlib import Path
 
 import numpy as np
@@ -154,6 +156,7 @@ def test_a_log_that_is_not_there_or_empty_or_of_no_format(tmp_path: Path) -> Non
     for name, content, expected in (
         ("gone", None, "cannot read: No such file"),
         ("empty", b"", "the file is empty"),
+        ("mark", "\ufeff\r\n".encode(), "the file holds no text"),
         ("other", b"\x1b[31mhello\n", r"no known format; it begins with \"\ufffd\[31mhello"),
     ):
         path = tmp_path / name
@@ -163,6 +166,53 @@ def test_a_log_that_is_not_there_or_empty_or_of_no_format(tmp_path: Path) -> Non
             reader.read([path])
     with pytest.raises(FathomError, match="this directory is no campaign"):
         reader.read([tmp_path])
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("Linux 6.1 (h) \t03/02/2026 \t_x86_64_\t(1 CPU)\n\n10:00:00 PM UID PID kB_rd/s Command\n", "pidstat"),
+        ("Variable_name\tValue\nInnodb_data_fsyncs\t998877\n", "MySQL or MariaDB"),
+        ("| Variable_name | Value |\n", "MySQL or MariaDB"),
+        ("=====\n2026-03-02 22:00:00 0x7f INNODB MONITOR OUTPUT\n", "MySQL or MariaDB"),
+        ("2026-03-02 22:00:00.123 UTC [123] LOG:  checkpoint starting: wal\n", "PostgreSQL's log"),
+        ("TIME(s)     COMM           PID    DISK    T SECTOR     BYTES   LAT(ms)\n", "biosnoop"),
+        ("System configuration: lcpu=8 drives=3 paths=4 vdisks=2\n\nhdisk0  xfer:  %tm_act\n", "AIX"),
+    ],
+)  # fmt: skip
+def test_what_is_no_log_is_told_with_what_to_record(tmp_path: Path, text: str, expected: str) -> None:
+    path = tmp_path / "log"
+    path.write_text(text)
+    with pytest.raises(LogError, match=expected) as raised:
+        reader.read([path])
+    assert "record" in str(raised.value.remedy) or expected == "AIX"
+
+
+@pytest.mark.parametrize("name", ["sql_server.csv", "postgresql.csv", "diskstats.txt"])
+def test_one_look_at_counters_is_told_as_that(tmp_path: Path, samples: Path, name: str) -> None:
+    text = (samples / name).read_text(encoding="utf-8")
+    end = {"sql_server.csv": 2, "postgresql.csv": 2, "diskstats.txt": 3}[name]
+    path = tmp_path / "log"
+    path.write_text("\n".join(text.splitlines()[:end]) + "\n", encoding="utf-8")
+    with pytest.raises(LogError, match="holds no sample") as raised:
+        reader.read([path])
+    assert "two looks make one sample" in str(raised.value.remedy)
+
+
+@pytest.mark.parametrize("kind", ["tar", "tgz", "zip"])
+def test_several_logs_in_one_archive_are_not_read_as_one(tmp_path: Path, samples: Path, kind: str) -> None:
+    """Without compression their text stands in the archive as it is."""
+    path, names = tmp_path / "log", ("iostat.txt", "sar.txt")
+    if kind == "zip":
+        with zipfile.ZipFile(path, "w", zipfile.ZIP_STORED) as packed:
+            for name in names:
+                packed.write(samples / name, name)
+    else:
+        with tarfile.open(path, "w:gz" if kind == "tgz" else "w") as packed:
+            for name in names:
+                packed.add(samples / name, name)
+    with pytest.raises(LogError, match="archive"):
+        reader.read([path])
 
 
 @pytest.mark.parametrize("module", ["gzip", "bz2", "lzma"])

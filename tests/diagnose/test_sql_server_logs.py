@@ -38,10 +38,8 @@ def test_a_cell_without_a_number_is_named(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(("path", "growth"), [(r"L:\Log\erp.ldf", "64MB"), (r"D:\Data\erp.mdf", "512MB")])
 def test_a_file_that_grows_is_named_as_the_statement_needs_it(tmp_path: Path, path: str, growth: str) -> None:
-    rows = [
-        "sample_time,database_name,physical_name,file_name,num_of_reads,num_of_bytes_read,io_stall_read_ms,"
-        "num_of_writes,num_of_bytes_written,io_stall_write_ms,size_on_disk_bytes"
-    ]
+    head = "sample_time,database_name,physical_name,file_name,num_of_reads,num_of_bytes_read,io_stall_read_ms,"
+    rows = [head + "num_of_writes,num_of_bytes_written,io_stall_write_ms,size_on_disk_bytes"]
     size = stall = 0.0
     for number in range(40):
         grows = 10 <= number < 25

@@ -183,7 +183,9 @@ def _verdict(
     else:
         sentence = "The logs cannot tell what limits the storage."
     if short:
-        sentence = f"The logs are too short: fewer than {FEWEST} intervals with I/O of any disk. Record longer."
+        sentence = (
+            f"The logs are too short: fewer than {FEWEST} intervals with I/O of any disk. Record longer, or more often."
+        )
     elif missing:
         sentence += " Record the missing counters in the slow time."
     return Verdict(Outcome.UNKNOWN, sentence, Severity.NOTE, causes[0].confidence if causes else 0.0, None)

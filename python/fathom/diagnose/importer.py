@@ -10,7 +10,7 @@ from functools import cache
 from typing import TYPE_CHECKING
 
 from fathom.diagnose.source import Head, LogError, Source, printable
-from fathom.diagnose.unsupported import unsupported_format
+from fathom.diagnose.unsupported import archive, unsupported_format
 from fathom.errors import UsageError
 
 if TYPE_CHECKING:
@@ -29,6 +29,7 @@ class Importer:
             `source.notes`. Raises `LogError` with the place where the log is not what it should be.
         record: the command that records such a log, shown where counters are missing; None where there is none.
         facts_only: whether such logs hold no samples.
+        looks: whether they are looks at counters that only rise, so that one look alone holds no sample.
     """
 
     name: str
@@ -37,6 +38,7 @@ class Importer:
     read: Callable[[Source], Iterator[Block]]
     record: str | None = None
     facts_only: bool = False
+    looks: bool = False
 
 
 @cache
@@ -72,6 +74,11 @@ def recognised(source: Source) -> Importer:
     head = source.head()
     if not head.data and not head.directory:
         raise source.error("the file is empty", "record again, and copy the file after the recording has ended")
+    if not head.directory and not head.text.strip("\ufeff\0 \t\r\n"):
+        raise source.error("the file holds no text", "record again, and copy the file after the recording has ended")
+    packed = archive(head)
+    if packed is not None:
+        raise source.error(*packed)
     ranked = sorted(((each.recognise(head), each) for each in importers()), key=lambda pair: (-pair[0], pair[1].name))
     if not ranked or ranked[0][0] <= 0:
         raise unknown(source, head)

@@ -164,9 +164,12 @@ def read(
 
 def _nothing(source: Source) -> Exception:
     left = "; ".join(f"{each.count} {each.what}: {each.why}" for each in source.notes.skipped)
+    looks = importer_named(source.notes.format).looks
     return source.error(
         f"recognised as {source.notes.title}, but it holds no sample" + (f" ({left})" if left else ""),
-        "record longer, with the counters of docs/DIAGNOSE.md",
+        "its counters only rise, so two looks make one sample: look again every 1 to 60 s"
+        if looks
+        else "record longer, with the counters of docs/DIAGNOSE.md",
     )
 
 

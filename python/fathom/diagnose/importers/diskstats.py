@@ -87,4 +87,5 @@ IMPORTER = Importer(
     recognise,
     read,
     _REMEDY.removeprefix("record with: "),
+    looks=True,
 )

@@ -46,5 +46,6 @@ def read(source: Source) -> Iterator[Block]:
 
 
 IMPORTER = Importer(
-    "postgresql", "PostgreSQL statistics views, snapshots as CSV", recognise, read, "fathom record --print postgresql"
-)
+    "postgresql", "PostgreSQL statistics views, snapshots as CSV", recognise, read, "fathom record --print postgresql",
+    looks=True,
+)  # fmt: skip

@@ -110,4 +110,6 @@ def _mapping(value: Any) -> dict[str, Any]:
     return value if isinstance(value, dict) else {}
 
 
-IMPORTER = Importer("record", "a recording of `fathom record`", recognise, read, "fathom record --out host.fathom")
+IMPORTER = Importer(
+    "record", "a recording of `fathom record`", recognise, read, "fathom record --out host.fathom", looks=True
+)

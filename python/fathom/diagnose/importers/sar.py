@@ -21,6 +21,8 @@ from fathom.diagnose.source import Head, Source
 from fathom.diagnose.table import Block, Rows
 
 _TIME = re.compile(r"^(\d\d)[:.](\d\d)[:.](\d\d)(?:\s+([AP]M))?\s+(.*)$")
+_OF_PROGRAMS = re.compile(r"\bPID\b.*\bCommand[ \t]*$", re.M)
+"""Columns of pidstat, which has sar's heading and times."""
 _MEANS = re.compile(r"^[^\W\d]+\.? ?[:\uff1a] ")
 """The word before means over the whole log, in any language: `Average:`, `Durchschn.:`, `Moyenne :`."""
 _DAY_S = 86_400
@@ -34,7 +36,10 @@ def recognise(head: Head) -> float:
     if not any(heading_of(line) for line in lines[:3]):
         return 0.0
     return (
-        0.9 if any((found := _TIME.match(digits_only(line))) and _is_head(found[5].split()) for line in lines) else 0.0
+        0.9
+        if not _OF_PROGRAMS.search(head.text)
+        and any((found := _TIME.match(digits_only(line))) and _is_head(found[5].split()) for line in lines)
+        else 0.0
     )
 
 

@@ -106,5 +106,5 @@ def _file(cells: Mapping[str, str]) -> str:
 
 IMPORTER = Importer(
     "sql-server", "SQL Server file and wait statistics, snapshots as CSV", recognise, read,
-    "fathom record --print sqlserver",
+    "fathom record --print sqlserver", looks=True,
 )  # fmt: skip

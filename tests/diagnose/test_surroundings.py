@@ -181,6 +181,24 @@ def test_rds_gets_a_larger_class_and_no_figures_of_gp3_as_sold(tmp_path: Path) -
     assert "--db-instance-identifier orders --storage-type gp3 --apply-immediately" in advice(found)
 
 
+@pytest.mark.parametrize(("balance", "name"), [(None, "gp3 as sold by default"), (99.0, "gp2 while it bursts")])
+def test_a_volume_with_a_balance_of_credits_is_no_gp3(tmp_path: Path, balance: float | None, name: str) -> None:
+    iops, load = throttled()
+    values = {"ReadIOPS": iops, "ReadLatency": load / iops, "DiskQueueDepth": load, "ReadThroughput": iops * 8192}
+    values |= {} if balance is None else {"BurstBalance": np.full(COUNT, balance)}
+    found = diagnosed(cloudwatch(tmp_path / "log", values, "DBInstanceIdentifier=orders"))
+    assert found.verdict.rule == "D5", found.verdict
+    assert f"a known limit ({name}" in found.verdict.sentence
+
+
+def test_azure_has_no_balance_of_that_name(tmp_path: Path) -> None:
+    used = {"Data Disk Read Operations/Sec": np.full(COUNT, 500.0)}
+    used["Data Disk Used Burst IO Credits Percentage"] = np.full(COUNT, 100.0)
+    found = diagnosed(azure(tmp_path / "log", "virtualMachines/sql1", used))
+    assert found.verdict.rule == "D7", found.verdict
+    assert "BurstBalance" not in str(found.findings)
+
+
 def test_a_premium_ssd_of_azure_gets_its_next_tier(tmp_path: Path) -> None:
     """IOPS cannot be set for it: only Ultra Disk and Premium SSD v2 have such a setting."""
     load = throttled()[1]

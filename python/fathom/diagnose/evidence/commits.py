@@ -18,14 +18,22 @@ _BUSY = 0.5
 """Share of time from which a stream of flushes is what a session does: rate × latency of the flushes."""
 _SMALL = 8192.0
 _MANY_PER_S = 1000.0
+SLOW_S = 0.01
+"""A flush that takes as long waits for a medium: a turning disk, or flash without protection from power loss."""
 
 
 @dataclass(frozen=True)
 class Commits:
-    """What was found, and on what."""
+    """What was found, on what, and how long one commit's writing and flushing takes; NaN where that is not known."""
 
     subject: str
     evidence: tuple[Evidence, ...]
+    each_s: float
+
+    @property
+    def slow(self) -> bool:
+        """Whether it is each flush that is long, not their number that is high."""
+        return self.each_s >= SLOW_S
 
 
 def by_database(system: System) -> Commits | None:
@@ -42,7 +50,7 @@ def by_database(system: System) -> Commits | None:
             continue
         said = f"{number(flushes)} log flushes/s of {size(mean)} each"
         said += f"; sessions wait {number(waited)} s for them every second." if waited > 0 else "."
-        return Commits(server.name, (seen(server, said),))
+        return Commits(server.name, (seen(server, said),), server.mean("log_flush_latency_s"))
     return None
 
 
@@ -58,5 +66,6 @@ def by_device(system: System) -> Commits | None:
             words = (
                 f"{number(flushes)} flushes/s, {time(float(each))} for a write and its flush: {share(min(part, 1))} "
             )
-            return Commits(disk.name, (seen(disk, f"{words}of the time, with {number(load)} outstanding."),))
+            said = seen(disk, f"{words}of the time, with {number(load)} outstanding.")
+            return Commits(disk.name, (said,), float(each))
     return None

@@ -31,7 +31,12 @@ class Queue:
 
 @dataclass(frozen=True)
 class Cap:
-    """Limits of a volume, an instance or a link; None where it has none of that kind. `cloud`: who alone sells it."""
+    """Limits of a volume, an instance or a link; None where it has none of that kind.
+
+    Attributes:
+        cloud: who alone sells it.
+        credits: whether such a volume has burst credits, whose balance its cloud records; None where it may.
+    """
 
     name: str
     kind: str
@@ -39,6 +44,7 @@ class Cap:
     iops: float | None = None
     bytes_per_s: float | None = None
     cloud: str | None = None
+    credits: bool | None = None
 
 
 @dataclass(frozen=True)
@@ -73,12 +79,12 @@ class Limits:
         """The cap on `iops` or `bytes_per_s` nearest to a rate, within 3 %."""
         return next(iter(self.near(metric, rate, kind, within)), None)
 
-    def near(self, metric: str, rate: float, kind: str, within: float) -> list[Cap]:
-        """All caps near a rate, the nearest first."""
+    def near(self, metric: str, rate: float, kind: str, within: float, *, credited: bool = False) -> list[Cap]:
+        """All caps near a rate, the nearest first. `credited`: whether the log has a balance of burst credits."""
         found = []
         for each in self.caps:
             limit = getattr(each, metric)
-            if each.kind == kind and limit and abs(rate / limit - 1) <= within:
+            if each.credits in {None, credited} and each.kind == kind and limit and abs(rate / limit - 1) <= within:
                 found.append((abs(rate / limit - 1), each.name, each))
         return [each for _, _, each in sorted(found, key=lambda one: one[:2])]
 

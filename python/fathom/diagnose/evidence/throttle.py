@@ -250,7 +250,8 @@ def _sold(system: System, disk: Device, found: Plateau, kind: str) -> _Limit | N
     """A limit of the tables that the volume may have."""
     rates = [middle(disk.values(metric)[found.chosen]) for metric in ("iops", "bytes_per_s")]
     own, limits = _at_own_rate(disk, found), []
-    for cap in system.limits.near(found.metric, found.level, kind, NEAR):
+    credited = disk.has("burst_balance_percent")
+    for cap in system.limits.near(found.metric, found.level, kind, NEAR, credited=credited):
         off = abs(found.level / float(getattr(cap, found.metric)) - 1)
         sure = sold_there(system, disk, cap.cloud)
         if own and cap.cloud is not None and sure < KNOWN:
@@ -300,7 +301,8 @@ def other_limit(system: System, disk: Device, found: Plateau) -> float | None:
     bought = next((each.value for each in system.facts if each.name == f"provisioned_{metric}"), None)
     if bought is not None and _off(1.0, bought) < math.inf:
         return float(bought)
-    cap = system.limits.cap(found.metric, found.level, "volume", NEAR)
+    credited = disk.has("burst_balance_percent")
+    cap = next(iter(system.limits.near(found.metric, found.level, "volume", NEAR, credited=credited)), None)
     rates = (middle(disk.values(each)[found.chosen]) for each in ("iops", "bytes_per_s"))
     limit = getattr(cap, metric) if cap is not None and system.limits.holds(cap, *rates) else None
     return None if limit is None else float(limit)

@@ -93,7 +93,9 @@ def _balance(disk: Device) -> _Spent | None:
     empty = left < 2
     if empty.sum() < 3 and not (empty.any() and empty.sum() >= 0.1 * np.isfinite(left).sum()):
         return None
-    return _Spent(seen(disk, f"BurstBalance is below 2 % in {empty.sum()} intervals.", empty), 0.95, empty)
+    return _Spent(
+        seen(disk, f"The balance of burst credits is below 2 % in {empty.sum()} intervals.", empty), 0.95, empty
+    )
 
 
 def _step(system: System, disk: Device) -> _Spent | None:
@@ -180,7 +182,7 @@ def _gp3(disk: Device, spent: Flags) -> Remedy:
         (f"aws ec2 modify-volume --volume-id vol-ID --volume-type gp3 --iops 3000 --throughput {throughput}",),
         f"gp3 as sold by default has {_LEAST_MIB} MiB/s, half of what a large gp2 has: more is paid for. Performance "
         f"may differ while the change runs; EBS {PAUSE}.",
-        "No step down; alarm on BurstBalance below 20 %.",
+        "No step down in the slow time.",
     )
 
 

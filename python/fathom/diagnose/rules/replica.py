@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from fathom.diagnose.evidence.harm import of_waits, sessions
+from fathom.diagnose.evidence.surroundings import POSTGRESQL, SQL_SERVER
 from fathom.diagnose.evidence.words import number
 from fathom.diagnose.metrics import Layer
 from fathom.diagnose.rule import Kind, Need, Rule
@@ -35,15 +36,31 @@ def examine(system: System) -> Iterator[Finding]:
         ),
         harm.sentence,
         "the replica's log volume and the network are idle",
+        (_look(system),),
+    )
+
+
+_ASYNCHRONOUS = (
+    "SQL Server: ALTER AVAILABILITY GROUP ag MODIFY REPLICA ON 'replica' WITH (AVAILABILITY_MODE = ASYNCHRONOUS_COMMIT)"
+)
+
+
+def _look(system: System) -> Remedy:
+    """By the databases that may be there: each has its own words for a synchronous replica."""
+    verify = {SQL_SERVER: "HADR_SYNC_COMMIT falls below WRITELOG", POSTGRESQL: "IPC:SyncRep falls below IO:WALSync"}
+    return Remedy(
+        "Look at the network and at the log volume of the replica; asynchronous commit if the loss of the last "
+        "transactions is acceptable.",
         (
-            Remedy(
-                "Look at the network and at the log volume of the replica; asynchronous commit if its loss is "
-                "acceptable.",
-                ("SELECT * FROM sys.dm_hadr_database_replica_states", "PostgreSQL: SELECT * FROM pg_stat_replication"),
-                "Asynchronous: committed transactions may be lost at a failover.",
-                "HADR_SYNC_COMMIT falls below WRITELOG.",
-            ),
+            "SELECT * FROM sys.dm_hadr_database_replica_states",
+            _ASYNCHRONOUS,
+            "PostgreSQL: SELECT application_name, sync_state, flush_lag, replay_lag FROM pg_stat_replication",
+            "PostgreSQL: SHOW synchronous_standby_names",
+            "PostgreSQL: ALTER SYSTEM SET synchronous_commit = local",
+            "PostgreSQL: SELECT pg_reload_conf()",
         ),
+        "Asynchronous: committed transactions may be lost at a failover.",
+        " or ".join(said for database, said in verify.items() if database not in system.ruled_out) + ".",
     )
 
 

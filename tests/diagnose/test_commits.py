@@ -1,0 +1,72 @@
+"""D10 and D12: commits that wait for flushes or for a replica, and what each database has for them."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from test_surroundings import advice, diagnosed
+
+from fathom.diagnose.diagnose import Diagnosis
+
+COUNT = 60
+
+
+def flushed(path: Path, rate: float, flush_ms: float, kernel: str = "6.1.0") -> Diagnosis:
+    """Reports of iostat of a disk that one session writes to and flushes."""
+    lines = [f"Linux {kernel} (db1) \t2026-03-02 \t_x86_64_\t(8 CPU)\n"]
+    for place in range(COUNT):
+        lines += [
+            f"2026-03-02T22:{place // 12:02}:{place * 5 % 60:02}+0000",
+            "Device r/s rkB/s r_await w/s wkB/s w_await f/s f_await aqu-sz %util",
+            f"sdb 0.00 0.00 0.00 {rate:.2f} {8 * rate:.2f} 1.00 {rate:.2f} {flush_ms:.2f} 0.90 90.00\n",
+        ]
+    path.write_text("\n".join(lines))
+    return diagnosed(path)
+
+
+def test_few_flushes_that_take_long_are_the_device_s(tmp_path: Path) -> None:
+    found = flushed(tmp_path / "log", 25, 36)
+    assert found.findings[0].rule == "D10", found.verdict
+    assert "each flush takes 37.0 ms" in found.findings[0].what
+    assert "many small flushes" not in found.findings[0].what
+    first = found.findings[0].remedies[0]
+    assert "battery" in first.action
+    assert any("write_cache" in command for command in first.commands)
+    rented = flushed(tmp_path / "rented", 25, 36, "6.1.0-1019-azure").findings[0].remedies[0]
+    assert "lower latency" in rented.action, "nobody can look at a cache of a cloud"
+
+
+def test_many_flushes_are_the_commits(tmp_path: Path) -> None:
+    found = flushed(tmp_path / "log", 430, 1.2)
+    assert "many small flushes" in found.findings[0].what
+    assert "one transaction around N rows" in found.findings[0].remedies[0].action
+    said = advice(found)
+    assert "pg_reload_conf" in said, "the setting alone does nothing"
+    assert "commit_siblings" in said
+    assert "delayed durability" not in said, "no SQL Server on plain Linux"
+
+
+def postgresql(path: Path, wait: str, sessions: int) -> Diagnosis:
+    """Looks at pg_stat_wal and at sessions by what they wait for."""
+    rows = ["now,wal_records,wal_bytes,wal_sync"]
+    rows += [
+        f"2026-03-02 22:{at // 6:02}:{at % 6 * 10:02}+00,{at},{at * 4000 * 4096},{at * 4000}" for at in range(COUNT)
+    ]
+    rows += ["now,wait_event_type,wait_event,state,sessions"]
+    kind, event = wait.split(":")
+    rows += [f"2026-03-02 22:{at // 6:02}:{at % 6 * 10:02}+00,{kind},{event},active,{sessions}" for at in range(COUNT)]
+    path.write_text("\n".join(rows) + "\n")
+    return diagnosed(path)
+
+
+@pytest.mark.parametrize(("wait", "rule", "there"), [
+    ("IPC:SyncRep", "D12", "synchronous_standby_names"), ("LWLock:WALWrite", "D10", "commit_delay"),
+])  # fmt: skip
+def test_postgresql_gets_words_of_its_own(tmp_path: Path, wait: str, rule: str, there: str) -> None:
+    found = postgresql(tmp_path / "log", wait, 17)
+    assert found.verdict.rule == rule, found.verdict
+    remedies = [remedy for finding in found.findings for remedy in finding.remedies]
+    said = advice(found) + " ".join(str(remedy.verify) for remedy in remedies)
+    assert there in said
+    assert not any(word in said for word in ("HADR", "WRITELOG", "BEGIN TRAN", "durability", "innodb"))

@@ -70,3 +70,20 @@ def test_a_wait_in_the_kernel_or_two_devices_leave_it_open(tmp_path: Path, kerne
     found = esxtop(tmp_path / "log", 19.0, 0.9, 610, kernel_ms=kernel_ms, other=other)
     assert found.verdict.rule is None
     assert "the logs do not show where below it" in found.verdict.sentence
+
+
+@pytest.mark.parametrize(("device", "name"), [("naa.600a0980", "naa.600a0980"), ("naa.1;reboot", "naa.ID")])
+def test_a_deeper_queue_begins_in_the_adapters_module(tmp_path: Path, device: str, name: str) -> None:
+    """A device takes no more than the module allows: the last command alone has no effect."""
+    lun = rf"\\esx1\Physical Disk SCSI Device({device})"
+    values = {"Commands/sec": "3000", "Active Commands": "32", "Queued Commands": "40", "Device Q Depth": "32",
+              "Average Kernel MilliSec/Command": "14", "Average Driver MilliSec/Command": "5"}  # fmt: skip
+    path = tmp_path / "log"
+    paths = [rf"{lun}\{counter}" for counter in values]
+    path.write_text(pdh([list(values.values())] * COUNT, paths, zone="(PDH-CSV 4.0) (UTC)(0)", times=stamps(COUNT)))
+    found = diagnosed(path)
+    assert found.verdict.rule == "D3", found.verdict
+    remedy = found.findings[0].remedies[0]
+    assert f"esxcli storage core device set -d {name} -O 64" == remedy.commands[-1]
+    assert any("lpfc_lun_queue_depth=64" in command for command in remedy.commands[:-1])
+    assert "restart of the host" in str(remedy.risk)

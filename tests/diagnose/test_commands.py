@@ -90,3 +90,6 @@ def test_every_system_has_its_commands(tmp_path: Path) -> None:
     done = fathom("record", "--print", "windows", directory=tmp_path)
     assert "logman create counter" in done.stdout
     assert "PhysicalDisk(*)" in done.stdout
+    # A grid of Management Studio keeps 100 of the 720 results, and saves one.
+    assert "sqlcmd -S SERVER -E -i snapshots.sql" in RECIPES["sqlserver"]
+    assert "Results to File" in RECIPES["sqlserver"]

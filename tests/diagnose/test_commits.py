@@ -70,3 +70,18 @@ def test_postgresql_gets_words_of_its_own(tmp_path: Path, wait: str, rule: str, 
     said = advice(found) + " ".join(str(remedy.verify) for remedy in remedies)
     assert there in said
     assert not any(word in said for word in ("HADR", "WRITELOG", "BEGIN TRAN", "durability", "innodb"))
+
+
+@pytest.mark.parametrize(("read_ms", "told"), [(0, True), (0.4, False)])
+def test_times_that_postgresql_did_not_measure_are_told(tmp_path: Path, read_ms: float, *, told: bool) -> None:
+    rows = ["now,backend_type,object,context,reads,read_time,writes,write_time,op_bytes"]
+    for at in range(COUNT):
+        reads = 8000 * (at + 1)
+        time = f"2026-03-02 22:{at // 6:02}:{at % 6 * 10:02}+00"
+        # Writes to the system's cache may round to nothing.
+        rows.append(f"{time},client backend,relation,normal,{reads},{read_ms * reads:.1f},10,0,8192")
+    log = tmp_path / "log"
+    log.write_text("\n".join(rows) + "\n")
+    notes = " ".join(fact.value for fact in diagnosed(log).system.facts if fact.name == "note")
+    assert ("ALTER SYSTEM SET track_io_timing = on; SELECT pg_reload_conf()" in notes) is told
+    assert "track_wal_io_timing" not in notes

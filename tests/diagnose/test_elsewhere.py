@@ -112,6 +112,9 @@ def test_harm_is_told_where_the_logs_cannot_tell_its_cause(tmp_path: Path) -> No
     text = " ".join(done.stdout.split())
     assert "Harm: 9.00 sessions wait for data and log I/O on average: 100 % of all waiting, most of them in" in text
     assert text.count("Harm:") == 1
+    # Below a database's file are the disks of its server.
+    assert "fathom record --print windows" in text.partition("Missing counters")[0]
+    assert "fathom record --print aws" not in text
 
 
 @pytest.mark.parametrize(("grown", "rule"), [(3.4e8, "D29"), (0.0, None)])

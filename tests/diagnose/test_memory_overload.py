@@ -51,6 +51,9 @@ def test_paging_is_named_with_the_latency_as_its_consequence(tmp_path: Path, slo
     assert "The machine has too little memory and pages" in found.verdict.sentence
     assert "ms is the consequence" in found.verdict.sentence
     assert "75 % of what the disk reads; 9" in found.findings[0].evidence[0].sentence
+    # Without it the setting does not exist.
+    command = found.findings[0].remedies[0].commands[0]
+    assert command.startswith("EXEC sp_configure 'show advanced options', 1; RECONFIGURE; ")
 
 
 @pytest.mark.parametrize(("pages", "megabytes"), [(3600, 4000), (100, 90)])

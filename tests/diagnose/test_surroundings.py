@@ -81,6 +81,31 @@ def test_a_full_queue_of_nvme_is_no_matter_of_pvscsi(tmp_path: Path, device: str
     assert "REG ADD" not in advice(found), "no registry on Linux"
 
 
+@pytest.mark.parametrize(
+    ("device", "file"),
+    [("nvme1n1", "/sys/module/nvme/parameters/io_queue_depth"), ("vdb", "nr_requests\n"), ("sdb", None)],
+)
+def test_the_depth_of_a_driver_is_where_the_driver_has_it(tmp_path: Path, device: str, file: str | None) -> None:
+    queue = np.where(np.arange(COUNT) % 3 == 0, RANDOM.integers(5, 40, COUNT), 64.0)
+    latency = np.where(queue == 64, 0.020, 0.012)
+    found = diagnosed(iostat(tmp_path / "log", iops=queue / latency, queue=queue, device=device))
+    assert any(finding.rule == "D1" for finding in found.findings), found.verdict
+    assert file is None or file in advice(found)
+    assert ("device/queue_depth" in advice(found)) is False
+
+
+@pytest.mark.parametrize(
+    ("device", "there", "absent"), [("vda", "virsh domblklist", "esxi"), ("sdb", "record --print esxi", "virsh")]
+)
+def test_what_to_record_next_is_what_is_below(tmp_path: Path, device: str, there: str, absent: str) -> None:
+    iops = 600 * RANDOM.normal(1, 0.05, COUNT)
+    found = diagnosed(iostat(tmp_path / "log", iops=iops, queue=iops * 0.021, device=device))
+    assert "L2" in {each.rule for each in found.findings}, found.verdict
+    assert there in advice(found)
+    assert absent not in advice(found)
+    assert ("esxtop" in str(found.missing)) is (device == "sdb")
+
+
 def test_linux_without_sql_server_gets_no_statements_of_it(tmp_path: Path) -> None:
     calm = np.full(COUNT, 900.0)
     found = diagnosed(iostat(tmp_path / "log", iops=calm, queue=calm / 1000, device="sdb", cpu=97.0))

@@ -82,6 +82,8 @@ class Views:
 
     def __init__(self, host: str | None) -> None:
         self._host = host
+        self._timing: dict[str, bool] = {}
+        """Settings that make PostgreSQL measure times, and whether it did; without those of which no row tells."""
         self._io = Differences(_IO)
         self._wal = Differences(_WAL)
         self._checkpointer = Differences(_CHECKPOINTER)
@@ -95,9 +97,16 @@ class Views:
         for row in found:
             numbers = {str(key).casefold(): number(value) for key, value in row.items()}
             if view == "pg_stat_io":
-                self._io.add(rows, time, (self._host, _io_name(row), Layer.DATABASE_FILE), _timed(_sized(numbers)))
+                self._io.add(
+                    rows,
+                    time,
+                    (self._host, _io_name(row), Layer.DATABASE_FILE),
+                    self._timed(_sized(numbers), "track_io_timing"),
+                )
             elif view == "pg_stat_wal":
-                self._wal.add(rows, time, (self._host, None, Layer.DATABASE), _timed(numbers))
+                self._wal.add(
+                    rows, time, (self._host, None, Layer.DATABASE), self._timed(numbers, "track_wal_io_timing")
+                )
             elif view in {"pg_stat_bgwriter", "pg_stat_checkpointer"}:
                 counters = _checkpoints(numbers)
                 if counters:
@@ -107,6 +116,26 @@ class Views:
                 numbers["blks"] = None if hit is None or missed is None else hit + missed
                 place = (self._host, str(row["datname"]), Layer.DATABASE)
                 self._database.add(rows, time, place, numbers)
+
+    @property
+    def untimed(self) -> str | None:
+        """What to tell where I/O was counted and its times were not measured; None where they were."""
+        off = [setting for setting, measured in self._timing.items() if not measured]
+        if not off:
+            return None
+        change = "; ".join(f"ALTER SYSTEM SET {setting} = on" for setting in off)
+        return f"PostgreSQL did not measure how long I/O takes: {change}; SELECT pg_reload_conf()"
+
+    def _timed(self, numbers: dict[str, float | None], setting: str) -> dict[str, float | None]:
+        """Times of zero over counted events mean that timing is off."""
+        for time, events in (
+            ("read_time", "reads"), ("write_time", "writes"), ("fsync_time", "fsyncs"), ("wal_sync_time", "wal_sync"),
+        ):  # fmt: skip
+            if numbers.get(events) and numbers.get(time) is not None:
+                self._timing[setting] = self._timing.get(setting, False) or numbers[time] != 0
+            if numbers.get(time) == 0 and numbers.get(events):
+                numbers[time] = None
+        return numbers
 
     def _activity(self, rows: Rows, time: int, found: Sequence[Mapping[str, Any]]) -> None:
         """Sessions by what they wait for; rows may be counted already (`sessions`)."""
@@ -137,16 +166,6 @@ def _sized(numbers: dict[str, float | None]) -> dict[str, float | None]:
         count = numbers.get(operations)
         if numbers.get(name) is None and size is not None and count is not None:
             numbers[name] = count * size
-    return numbers
-
-
-def _timed(numbers: dict[str, float | None]) -> dict[str, float | None]:
-    """Times of zero over counted events mean that timing is off."""
-    for time, events in (
-        ("read_time", "reads"), ("write_time", "writes"), ("fsync_time", "fsyncs"), ("wal_sync_time", "wal_sync"),
-    ):  # fmt: skip
-        if numbers.get(time) == 0 and numbers.get(events):
-            numbers[time] = None
     return numbers
 
 

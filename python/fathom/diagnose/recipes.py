@@ -93,7 +93,9 @@ SQL
 # On the server itself: fathom record --postgresql "dbname=postgres"
 """
 _SQLSERVER = r"""
--- SQL Server: run both every 10 s and export all rows as one CSV (sqlcmd -s "," -W, or "Save results as").
+-- SQL Server: both every 10 s, for an hour, into one file. Save this as snapshots.sql, then:
+--   sqlcmd -S SERVER -E -i snapshots.sql -s "," -W -w 65535 -o sqlserver.csv
+-- In Management Studio: Query, Results To, Results to File. Its grid shows the first 100 results alone, and saves one.
 SET NOCOUNT ON;
 SELECT SYSUTCDATETIME() AS sample_time, DB_NAME(f.database_id) AS database_name, f.physical_name, f.name AS file_name, s.num_of_reads,
        s.num_of_bytes_read, s.io_stall_read_ms, s.num_of_writes, s.num_of_bytes_written, s.io_stall_write_ms,

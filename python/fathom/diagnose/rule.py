@@ -88,7 +88,7 @@ def _order(rule: Rule) -> tuple[str, int]:
 
 DISKS = (Layer.GUEST_DISK, Layer.GUEST_VOLUME)
 VOLUMES = (*DISKS, Layer.CLOUD_VOLUME)
-DISK_COLLECT = "perfmon PhysicalDisk(*)\\* (fathom record --print windows), or fathom record on Linux"
+DISK_COLLECT = "fathom record on Linux, or perfmon PhysicalDisk(*)\\* (fathom record --print windows)"
 RATE = Need(VOLUMES, ("iops",), DISK_COLLECT)
 LATENCY = Need(VOLUMES, ("latency_s",), DISK_COLLECT)
 _PATH = (*VOLUMES, Layer.VIRTUAL_DISK, Layer.HOST_DEVICE, Layer.DATABASE_FILE)

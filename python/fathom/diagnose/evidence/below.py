@@ -9,6 +9,7 @@ import numpy as np
 
 from fathom.diagnose.evidence.join import onto
 from fathom.diagnose.evidence.load import middle
+from fathom.diagnose.evidence.surroundings import is_virtio
 from fathom.diagnose.evidence.words import number, seen, time
 from fathom.diagnose.metrics import Layer
 from fathom.finding import Remedy
@@ -43,6 +44,42 @@ _LIMIT = Remedy(
     "Without a limit the machine may crowd out others.",
     "The virtual disk takes as long as its device.",
 )
+
+
+_OF_HOST = Remedy(
+    "Record the layer below in the same time and give both logs to `fathom diagnose`.",
+    ("fathom record --print esxi", "fathom record --print aws", "fathom record --print azure"),
+    None,
+    "The findings name the layer.",
+)
+_OF_SERVER = Remedy(
+    "Record the disks of the server itself in the same time and give both logs to `fathom diagnose`.",
+    ("fathom record --print windows", "Linux: fathom record --out host.fathom"),
+    None,
+    "The findings name the layer.",
+)
+_OF_KVM = Remedy(
+    "Record the machine that hosts this one in the same time: the device or file that backs the disk.",
+    ("Linux: virsh domblklist VM", "Linux: fathom record --out host.fathom"),
+    None,
+    "The findings name the layer.",
+)
+_OF_CLOUD = Remedy(
+    "This is the lowest layer that the cloud shows: open a case with the provider and give it volume and times, or try "
+    "another type of volume.",
+    (),
+    "Another type may cost more.",
+    "Latency under as much load is the usual one.",
+)
+
+
+def to_record(disk: Device) -> Remedy:
+    """How to see the layer below: of a file the server's disks, of a disk whatever hosts the server."""
+    if disk.layer is Layer.DATABASE_FILE:
+        return _OF_SERVER
+    if disk.layer is Layer.CLOUD_VOLUME:
+        return _OF_CLOUD
+    return _OF_KVM if is_virtio(disk.device) else _OF_HOST
 
 
 @dataclass(frozen=True)

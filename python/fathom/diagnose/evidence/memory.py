@@ -29,7 +29,10 @@ _SHORT_LIFE_S, _FALLS = 300.0, 0.3
 """Page life expectancy that is short by itself, or as a part of the log's highest."""
 
 
-MAX_SERVER_MEMORY = "EXEC sp_configure 'max server memory (MB)', N; RECONFIGURE"
+MAX_SERVER_MEMORY = (
+    "EXEC sp_configure 'show advanced options', 1; RECONFIGURE; "
+    "EXEC sp_configure 'max server memory (MB)', N; RECONFIGURE"
+)
 
 
 @dataclass(frozen=True)

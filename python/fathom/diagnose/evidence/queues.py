@@ -18,7 +18,7 @@ import numpy as np
 from fathom.diagnose.evidence.harm import of_storage
 from fathom.diagnose.evidence.load import FEWEST, middle, worked
 from fathom.diagnose.evidence.starved import starved
-from fathom.diagnose.evidence.surroundings import VMWARE, is_nvme
+from fathom.diagnose.evidence.surroundings import VMWARE, is_nvme, is_virtio
 from fathom.diagnose.evidence.unexplained import may_fill_cache, same_kind
 from fathom.diagnose.evidence.words import megabytes, number, seen, time
 from fathom.finding import Finding, Remedy
@@ -48,19 +48,28 @@ _SPREAD = Remedy(
     "The virtual machine must be shut down to move disks.",
     "The disks' queue lengths no longer add up to the depth of one adapter.",
 )
-_DRIVER = Remedy(
-    "See which depth the driver gives the disk, and spread the load over more disks where it cannot be raised.",
-    ("Linux: cat /sys/block/DISK/queue/nr_requests /sys/block/DISK/device/queue_depth",),
-    "A deeper queue moves the wait to the next one: the cloud's limit, or the drive itself.",
-    "Outstanding requests exceed the old depth and IOPS rise.",
-)
 
 
 def deeper(system: System, disks: Sequence[Device]) -> tuple[Remedy, ...]:
     """What makes the queues of these disks deeper, on the system that they are of."""
     if VMWARE in system.ruled_out or any(is_nvme(disk.device) for disk in disks):
-        return (_DRIVER,)
+        return (_driver(disks),)
     return _PVSCSI, _SPREAD
+
+
+def _driver(disks: Sequence[Device]) -> Remedy:
+    """Where Linux tells the depth that a driver gives a disk: not every driver has the file that SCSI has."""
+    depth = " /sys/block/DISK/device/queue_depth"
+    if any(is_nvme(disk.device) for disk in disks):
+        depth = " /sys/module/nvme/parameters/io_queue_depth"
+    elif any(is_virtio(disk.device) for disk in disks):
+        depth = ""
+    return Remedy(
+        "See which depth the driver gives the disk, and spread the load over more disks where it cannot be raised.",
+        (f"Linux: cat /sys/block/DISK/queue/nr_requests{depth}",),
+        "A deeper queue moves the wait to the next one: the cloud's limit, or the drive itself.",
+        "Outstanding requests exceed the old depth and IOPS rise.",
+    )
 
 
 _SLOTS = 4.0

@@ -61,6 +61,9 @@ def ruled_out(system: System) -> frozenset[str]:
         out.update(set(group) - there if there else ())
     if LINUX in seen and WINDOWS not in seen and SQL_SERVER not in seen:
         out.add(SQL_SERVER)
+    guest = [device.device for device in system.of(Layer.GUEST_DISK)]
+    if guest and all(is_virtio(name) for name in guest):
+        out.add(VMWARE)
     if not seen & {LINUX, WINDOWS} and {fact.value for fact in system.facts if fact.name == "cloud_service"} == {"RDS"}:
         # Its operating system cannot be reached.
         out.update((LINUX, WINDOWS))
@@ -84,6 +87,11 @@ def fits(command: str, out: frozenset[str]) -> bool:
 def is_nvme(name: str | None) -> bool:
     """Whether a disk's name is that of an NVMe namespace: no SCSI adapter is above it."""
     return re.match(r"(?:/dev/)?nvme\d+n\d+", name or "") is not None
+
+
+def is_virtio(name: str | None) -> bool:
+    """Whether a disk's name is that of a virtio block device, which KVM gives its machines: no SCSI, and no ESXi."""
+    return re.match(r"(?:/dev/)?vd[a-z]+\d*$", name or "") is not None
 
 
 def _seen(system: System) -> set[str]:

@@ -43,6 +43,7 @@ def read(source: Source) -> Iterator[Block]:
     if looked is not None:
         views.add(rows, looked, "pg_stat_activity", sessions)
     yield from rows.take()
+    source.notes.fact("note", views.untimed)
 
 
 IMPORTER = Importer(

@@ -34,6 +34,7 @@ def read(source: Source) -> Iterator[Block]:
     if held is not None:
         yield from _line(source, look, *held, last=True)
     yield from look.rows.take()
+    source.notes.fact("note", look.postgresql.untimed)
 
 
 def _head(source: Source, text: str) -> str | None:
@@ -80,7 +81,7 @@ class _Sample:
         self._cpu = Differences(linux.CPU)
         self._paging = Differences(linux.PAGING)
         self._pressure = Differences(linux.PRESSURE)
-        self._postgresql = postgresql.Views(host)
+        self.postgresql = postgresql.Views(host)
 
     def add(self, time: int, entry: dict[str, Any]) -> None:
         rows, whole = self.rows, (self._host, None, Layer.HOST)
@@ -103,7 +104,7 @@ class _Sample:
                 differences.add(rows, time, whole, counters)
         for view, found_rows in _mapping(entry.get("pg")).items():
             if isinstance(found_rows, list):
-                self._postgresql.add(rows, time, view, [row for row in found_rows if isinstance(row, dict)])
+                self.postgresql.add(rows, time, view, [row for row in found_rows if isinstance(row, dict)])
 
 
 def _mapping(value: Any) -> dict[str, Any]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
@@ -14,6 +15,11 @@ from fathom.finding import Finding, Remedy
 
 if TYPE_CHECKING:
     from fathom.diagnose.evidence.system import System
+
+_MOST = 254
+"""The deepest queue that all of these modules accept."""
+_NAME = re.compile(r"(?:naa|eui|t10|mpx)\.[\w.:-]+")
+"""Names of devices, which no shell takes for anything else."""
 
 
 def examine(system: System) -> Iterator[Finding]:
@@ -44,16 +50,28 @@ def examine(system: System) -> Iterator[Finding]:
             ),
             harm.sentence,
             "DAVG rises as much as KAVG: then the device cannot serve more anyway",
-            (
-                Remedy(
-                    "Raise the device's queue depth after the array vendor's guidance, or spread the load over "
-                    "more LUNs.",
-                    ("esxcli storage core device list -d naa.ID", "esxcli storage core device set -d naa.ID -O 64"),
-                    "An array that is shared may be flooded by one host.",
-                    "QUED is 0 and KAVG below 1 ms in esxtop.",
-                ),
-            ),
+            (_deeper(lun.device or "", depth),),
         )
+
+
+def _deeper(device: str, depth: float) -> Remedy:
+    """Twice the depth. A device takes no more than the module of its adapter allows, which it reads when it starts."""
+    name = device if _NAME.fullmatch(device) else "naa.ID"
+    wanted = min(round(2 * depth), _MOST)
+    return Remedy(
+        "Raise the device's queue depth after the array vendor's guidance: first in the adapter's module, then of the "
+        "device. Or spread the load over more LUNs.",
+        (
+            f"esxcli storage core device list -d {name}",
+            "esxcli storage core adapter list",
+            f"esxcli system module parameters set -m lpfc -p lpfc_lun_queue_depth={wanted} # Emulex",
+            f"esxcli system module parameters set -m qlnativefc -p ql2xmaxqdepth={wanted} # QLogic",
+            f"esxcli storage core device set -d {name} -O {wanted}",
+        ),
+        "A parameter of a module needs a restart of the host, and replaces those set before. A shared array may be "
+        "flooded by one host.",
+        "QUED is 0 and KAVG below 1 ms in esxtop.",
+    )
 
 
 RULE = Rule(

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from fathom.diagnose.evidence.below import located
+from fathom.diagnose.evidence.below import located, to_record
 from fathom.diagnose.evidence.harm import LEAST_SESSIONS, of_storage, waiting
 from fathom.diagnose.evidence.load import FEWEST, busy, middle, worked
 from fathom.diagnose.evidence.slow_time import lasting
@@ -15,7 +15,7 @@ from fathom.diagnose.evidence.starved import starved
 from fathom.diagnose.evidence.tier import tier_of
 from fathom.diagnose.evidence.words import length, number, seen, time
 from fathom.diagnose.rule import PATH_LATENCY, PATH_RATE, Kind, Rule
-from fathom.finding import Evidence, Finding, Remedy
+from fathom.finding import Evidence, Finding
 
 if TYPE_CHECKING:
     from fathom.diagnose.evidence.device import Device, Flags
@@ -23,12 +23,6 @@ if TYPE_CHECKING:
 
 _MOST = 0.8
 """Part of the time from which a disk is slow all the time."""
-_RECORD = Remedy(
-    "Record the layer below in the same time and give both logs to `fathom diagnose`.",
-    ("fathom record --print esxi", "fathom record --print aws", "fathom record --print azure"),
-    None,
-    "The findings name the layer.",
-)
 
 
 def examine(system: System) -> Iterator[Finding]:
@@ -59,7 +53,7 @@ def examine(system: System) -> Iterator[Finding]:
             ),
             harm.sentence,
             "the latency is what this kind of storage has under this load",
-            (_RECORD,) if found is None else found.remedies,
+            (to_record(disk),) if found is None else found.remedies,
         )
 
 

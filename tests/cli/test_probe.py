@@ -155,8 +155,52 @@ def test_the_slowest_commits_are_told() -> None:
 
 
 def test_slow_small_log_writes_are_read_modify_write() -> None:
-    assert said(place(physical_sector=4096), matrix(log_ms=(1.0, 0.5, 0.6)), Severity.WARNING, "-T1800")
+    assert said(
+        place(physical_sector=4096), matrix(log_ms=(1.0, 0.5, 0.6)), Severity.WARNING, "mssql-conf traceflag 1800 on"
+    )
     assert said(place(physical_sector=4096), matrix(log_ms=(0.5, 0.5, 0.6)), Severity.GOOD, "does not matter")
+
+
+def logs(**cells: tuple[float, float, tuple[float, ...]]) -> Matrix:
+    """The matrix with other log writes: latency, p99 and passes of `small` (512 B) and `usual` (4 KiB)."""
+    whole = matrix()
+    sizes = {512: cells.get("small"), 4096: cells.get("usual")}
+    made = []
+    for cell in whole.cells:
+        other = sizes.get(cell.step.bytes) if cell.step.name == "log write" else None
+        told = {} if other is None else dict(zip(("latency_ms", "p99_ms", "passes_ms"), other, strict=True))
+        made.append(dataclasses.replace(cell, **told))
+    return dataclasses.replace(whole, cells=tuple(made))
+
+
+@pytest.mark.parametrize(
+    ("small", "usual", "sure"),
+    [
+        ((1.65, 0.93, (1.2, 1.65, 33.0)), (0.33, 4.45, (0.3, 0.33, 0.8)), False),  # the p99s say the opposite
+        ((1.65, 2.0, (1.5, 1.65, 33.0)), (0.33, 0.5, (0.3, 0.33, 0.35)), False),
+        ((0.33, 0.5, (0.3, 0.33, 0.9)), (0.33, 0.5, (0.3, 0.33, 0.35)), False),
+        ((1.65, 2.0, (1.6, 1.65, 1.8)), (0.33, 0.5, (0.3, 0.33, 0.35)), True),
+        ((0.33, 0.5, (0.32, 0.33, 0.35)), (0.33, 0.5, (0.3, 0.33, 0.35)), True),
+    ],
+)
+def test_nothing_is_said_of_blocks_that_the_scatter_may_turn_round(
+    small: tuple[float, float, tuple[float, ...]], usual: tuple[float, float, tuple[float, ...]], *, sure: bool
+) -> None:
+    found = next(each for each in advise(place(), logs(small=small, usual=usual)) if each.rule == "log-small-blocks")
+    assert ("too much to tell" not in found.what) is sure
+    assert (found.confidence > 0.5) is sure
+
+
+def test_a_log_is_graded_only_where_every_pass_has_that_grade() -> None:
+    unsteady = logs(usual=(1.4, 2.0, (0.9, 1.4, 20.0)))
+    assert said(place(), unsteady, Severity.NOTE, "0.9 ms to 20 ms in single passes: too unsteady")
+    assert not said(place(), unsteady, Severity.GOOD, "suits a busy log")
+
+
+def test_a_mean_above_its_own_p99_is_explained() -> None:
+    late = logs(small=(1.65, 0.928, (1.6, 1.65, 1.7)))
+    assert said(place(), late, Severity.WARNING, "after 1.65 ms, though 99 of 100 took at most 0.928 ms")
+    assert not said(place(), matrix(), Severity.WARNING, "99 of 100")
 
 
 def test_a_flush_that_cannot_be_true_is_doubted() -> None:

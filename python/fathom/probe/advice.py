@@ -29,6 +29,8 @@ _TOO_FAST_MS = 0.03
 _GAINS = 1.05
 """A rate this many times as high is a gain, and no noise."""
 
+_AGAIN = Remedy("Probe again when the machine and the disk are quiet.")
+
 LOG, DATA = "log", "data"
 """What findings of this file are about."""
 
@@ -88,14 +90,22 @@ def _log(place: Storage, matrix: Matrix) -> Iterator[Finding]:
         )
 
 
+def _grade(milliseconds: float) -> tuple[Severity, str]:
+    """What a log makes of a write with its flush that takes so long."""
+    if milliseconds <= 2:
+        return Severity.GOOD, "suits a busy log"
+    if milliseconds <= 5:
+        return Severity.NOTE, "is good enough for a log, but users will notice commits"
+    return Severity.WARNING, "is slow for a log"
+
+
 def _commits(usual: Cell) -> Finding:
-    if usual.latency_ms <= 2:
-        severity, verdict = Severity.GOOD, "suits a busy log"
-    elif usual.latency_ms <= 5:
-        severity, verdict = Severity.NOTE, "is good enough for a log, but users will notice commits"
-    else:
-        severity, verdict = Severity.WARNING, "is slow for a log"
     took = f"A 4 KiB log write with its flush takes {time_words(usual.latency_ms)}"
+    if len({_grade(each) for each in usual.passes_ms}) > 1:
+        low, high = (time_words(each(usual.passes_ms)) for each in (min, max))
+        what = f"{took}, and {low} to {high} in single passes: too unsteady to say whether it suits a log."
+        return Finding("log-commits", LOG, what, Severity.NOTE, 0.4, remedies=(_AGAIN,))
+    severity, verdict = _grade(usual.latency_ms)
     commits = f"One writer that commits row by row gets about {usual.iops:,.0f} commits per second."
     what = f"{took} (as {tier(usual.latency_ms)}) and {verdict}."
     if usual.p99_ms is not None:
@@ -106,19 +116,24 @@ def _commits(usual: Cell) -> Finding:
 def _small_blocks(place: Storage, small: Cell, usual: Cell) -> Finding:
     ratio = small.latency_ms / usual.latency_ms
     physical = place.device.physical_sector if place.device is not None else None
-    if ratio >= _REWRITE and min(small.passes_ms, default=0) < max(usual.passes_ms, default=0):
+    # What the passes differ by must not be enough to turn the answer into its opposite.
+    noise = 1 + max(cell.scatter or 0.0 for cell in (small, usual))
+    faster = None not in (small.p99_ms, usual.p99_ms) and (small.p99_ms or 0.0) < (usual.p99_ms or 0.0)
+    if noise >= max(ratio, _REWRITE) / min(ratio, _REWRITE) or (ratio >= _REWRITE and faster):
         what = (
-            f"512-byte log writes took {ratio:.1f} times as long as 4 KiB ones, but single passes overlap: the disk is "
-            "fluctuating too much to tell."
+            f"512-byte log writes took {ratio:.1f} times as long as 4 KiB ones, but single passes differ by up to "
+            f"{noise:.1f} times: too much to tell what the block size costs."
         )
-        again = Remedy("Probe again when the disk is quiet.")
-        return Finding("log-small-blocks", LOG, what, Severity.NOTE, 0.4, remedies=(again,))
+        return Finding("log-small-blocks", LOG, what, Severity.NOTE, 0.4, remedies=(_AGAIN,))
     if ratio >= _REWRITE:
         what = (
             f"512-byte log writes take {ratio:.1f} times as long as 4 KiB ones: the disk reads, modifies and writes a "
             "larger sector."
         )
-        larger = Remedy("Let the log use 4 KiB blocks (SQL Server: startup parameter -T1800).")
+        larger = Remedy(
+            "Let the log use 4 KiB blocks. SQL Server: trace flag 1800, and a restart.",
+            ("/opt/mssql/bin/mssql-conf traceflag 1800 on",),
+        )
         return Finding("log-small-blocks", LOG, what, Severity.WARNING, 0.9, remedies=(larger,))
     sectors = f" although physical sectors have {physical} B" if physical is not None and physical > 512 else ""
     what = (

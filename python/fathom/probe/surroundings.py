@@ -117,6 +117,15 @@ def measurement(matrix: Matrix) -> Iterator[Finding]:
             "disk."
         )
         yield Finding("measurement-sender", MEASUREMENT, what, Severity.WARNING, 0.8, remedies=(_QUIET,))
+    waited = [cell for cell in matrix.named("log write") if cell.p99_ms is not None and cell.latency_ms > cell.p99_ms]
+    if waited:
+        late = max(waited, key=lambda cell: cell.latency_ms)
+        what = (
+            f"Log writes of {size_words(late.step.bytes)} followed one another after {time_words(late.latency_ms)}, "
+            f"though 99 of 100 took at most {time_words(late.p99_ms or 0.0)}: the rest was lost in this machine, or in "
+            "a few that took very long."
+        )
+        yield Finding("measurement-log-sender", MEASUREMENT, what, Severity.WARNING, 0.8, remedies=(_QUIET,))
     if not matrix.direct:
         what = "Direct I/O is not available here: reads came from the page cache and do not describe the disk."
         yield Finding("measurement-cached", MEASUREMENT, what, Severity.WARNING, 0.9)

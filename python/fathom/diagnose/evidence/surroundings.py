@@ -43,7 +43,8 @@ _COMMANDS = (
     (WINDOWS, r"REG |Get-|New-|fsutil |fltmc |Windows:"),
     (LINUX, r"Linux:|lvcreate |lsblk|dmesg|cat /sys"),
     (SQL_SERVER, r"perfmon SQLServer:"),
-    (SQL_SERVER, r"SQL Server|SELECT .*sys\.dm_|ALTER DATABASE|BACKUP DATABASE|DBCC|EXEC sp_|startup parameter -T"),
+    (SQL_SERVER, r"SQL Server|SELECT .*sys\.dm_|ALTER DATABASE|BACKUP DATABASE|DBCC|EXEC sp_"),
+    (SQL_SERVER, r"Windows: startup parameter -T|Linux: /opt/mssql/"),
     (POSTGRESQL, r"PostgreSQL:"),
     (MARIADB, r"MariaDB:"),
 )

@@ -161,11 +161,11 @@ def throttled(system: System, disk: Device, kind: str = "volume") -> Throttle | 
         # Requests of one size: the log does not tell which of the two is limited.
         rate += f" ({_rate(other)})"
     # Most moments at a limit may be just there; those beyond it show what it costs.
-    latency = middle(disk.values("latency_s")[best.chosen], 90)
-    if latency < 0.002 or not sure:
+    at_limit = disk.values("latency_s")[best.chosen]
+    if middle(at_limit, 90) < 0.002 or not sure:
         return None
     within = share(best.spread) if best.spread >= 0.01 else f"{number(100 * best.spread)} %"
-    how = _how(disk, best, latency, risen=risen)
+    how = _how(disk, best, middle(at_limit), risen=risen)
     evidence = seen(disk, f"A plateau of {rate}, tight within {within}; {how}; {name}.", best.chosen)
     top = _rate(replace(best, level=float(np.nanmax(disk.values(best.metric)))))
     most = "" if top == _rate(best) else f" (at most {top})"

@@ -47,7 +47,11 @@ def examine(system: System) -> Iterator[Finding]:
             (
                 Remedy(
                     "Start SQL Server with trace flag 1800, on every replica, and recreate the log files.",
-                    ("fsutil fsinfo sectorinfo D:", "startup parameter -T1800"),
+                    (
+                        "fsutil fsinfo sectorinfo D:",
+                        "Windows: startup parameter -T1800",
+                        "Linux: /opt/mssql/bin/mssql-conf traceflag 1800 on",
+                    ),
                     "A restart; the log grows a little faster.",
                     "Write sizes are multiples of 4,096 and write latency falls.",
                 ),

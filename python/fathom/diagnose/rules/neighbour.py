@@ -10,8 +10,8 @@ import numpy as np
 from fathom.diagnose.evidence.harm import of_storage
 from fathom.diagnose.evidence.load import worked
 from fathom.diagnose.evidence.saturation import at_ceiling
-from fathom.diagnose.evidence.starved import starved
 from fathom.diagnose.evidence.sold import is_in
+from fathom.diagnose.evidence.starved import starved
 from fathom.diagnose.evidence.surroundings import VMWARE
 from fathom.diagnose.evidence.unexplained import (
     Unexplained,

@@ -149,6 +149,20 @@ class Run:
 
 
 @dataclass(frozen=True)
+class Places:
+    """That a campaign is two, measured at two places.
+
+    Attributes:
+        differences: what differs between their surroundings: dotted key, value at the first, value at the second.
+        in_turn: whether each round was run at both places before the next: else all that changed between the two
+            sessions is part of the difference. Always so in virtual time, which has no sessions.
+    """
+
+    differences: tuple[tuple[str, str, str], ...]
+    in_turn: bool
+
+
+@dataclass(frozen=True)
 class Campaign:
     """A study and all its runs, failed ones included.
 
@@ -161,6 +175,9 @@ class Campaign:
         sensitivity: runs at the ends of what models assume (`Run.assumed` says which); they enter no verdict.
         looks: numbers of complete rounds after which a verdict was shown, ascending.
         edited: whether the file was changed after the campaign began; its runs are those of the text that was there.
+        fixed: settings that a search gave the study, by dotted path.
+        models: of a user, as name and text.
+        places: where two campaigns were joined (`fathom.compare`); else None.
     """
 
     directory: Path
@@ -175,6 +192,9 @@ class Campaign:
     looks: tuple[int, ...] = ()
     sensitivity: tuple[Run, ...] = ()
     edited: bool = False
+    fixed: Mapping[str, Level] = field(default_factory=dict)
+    models: tuple[tuple[str, str], ...] = ()
+    places: Places | None = None
 
     @property
     def complete_rounds(self) -> int:
@@ -213,6 +233,8 @@ def read(directory: Path) -> Campaign:
             looks=tuple(sorted({int(look["rounds"]) for look in head.get("looks", [])})),
             sensitivity=tuple(tried),
             edited=edited(head, text),
+            fixed=dict(head.get("fixed", {})),
+            models=tuple((str(name), str(model)) for name, model in plan.get("models", ())),
         )
     except (KeyError, TypeError, ValueError) as problem:
         raise damaged(directory / "campaign.json", f"{problem!r} is missing or has the wrong type") from None

@@ -128,6 +128,7 @@ def test_compare_extends_both_sides(fathom: Any, study: Path, tmp_path: Path) ->
     assert done.returncode == 0, done.stderr
     assert {c["ratio"]["n"] for c in json.loads(done.stdout)["analysis"]["comparisons"]} == {5}
     assert {len(results.read(tmp_path / name).runs) for name in ("here", "there")} == {10}
+    assert {results.read(tmp_path / name).looks[-1] for name in ("here", "there")} == {5}, "a verdict was shown"
 
 
 def test_compare_says_why_a_side_is_not_extended(fathom: Any, insert: Path, tmp_path: Path) -> None:

@@ -36,11 +36,13 @@ from fathom.analysis.usl import fit_scalability
 from fathom.analysis.variants import resolved, variant_key, variants_of
 from fathom.analysis.words import capital, fluctuating, level, percent
 from fathom.goals import outcomes
-from fathom.results import Campaign, Run
+from fathom.results import Campaign, Places, Run
 from fathom.unanswered import nothing_done
 
 SHARED_DRIFT = 0.05
 """Drift that all variants share is mentioned from this relative change on."""
+
+_MOST_KEYS = 4
 
 
 def analyse(campaign: Campaign) -> Analysis:
@@ -172,6 +174,7 @@ def _warnings(
         found.append(f"The campaign is incomplete: {len(runs)} of {campaign.planned} runs are done.")
     if campaign.edited:
         found.append("study.toml was edited after the campaign began: the runs and all figures are of the text before.")
+    found += _of_places(campaign.places) if campaign.places is not None else []
     found += [f"Scale: {words}" for words in campaign.study.get("scale", ())]
     if campaign.quick:
         found.append("Tiny scale (--quick): this shows that the study works; its figures are no results.")
@@ -210,6 +213,21 @@ def _warnings(
     wrong = sum(not audit.passed for audit in audits)
     if wrong:
         found.append(f"{wrong} of {len(audits)} lines contradict Little's law or the stated size; see the audit.")
+    return found
+
+
+def _of_places(places: Places) -> list[str]:
+    """What two campaigns that were joined do not have in common."""
+    keys = [key for key, _, _ in places.differences]
+    more = f" and {len(keys) - _MOST_KEYS} more, in the environment" if len(keys) > _MOST_KEYS else ""
+    said = f"{', '.join(keys[:_MOST_KEYS])}{more}" if keys else "nothing that is recorded"
+    found = [f"Besides the place, this differs: {said}."]
+    if not places.in_turn:
+        found.insert(
+            0,
+            "The places were measured one after the other: what changed between the two sessions is part of every "
+            "difference, and no interval holds the scatter between sessions.",
+        )
     return found
 
 

@@ -63,7 +63,7 @@ def show(
     place = report or found.directory / REPORT
     with record.writing(place.parent):
         shown.page(place)
-    _note_look(found)
+    note_look(found.directory, found.complete_rounds)
     if as_json:
         print_json(summary(found, result, place))
     elif markdown:
@@ -111,9 +111,10 @@ def exit_code(found: Campaign, result: Analysis) -> int:
     return codes.NOT_COMPARABLE if verdicts == {Verdict.NOT_COMPARABLE} else codes.OK
 
 
-def _note_look(found: Campaign) -> None:
+def note_look(directory: Path, rounds: int) -> None:
+    """Notes that somebody saw a verdict after so many complete rounds; on screen where that cannot be recorded."""
     try:
-        campaign.note_look(found.directory, found.complete_rounds)
+        campaign.note_look(directory, rounds)
     except CampaignError as problem:
         # A read-only copy of results may be looked at; it cannot be extended anyway.
         note(f"this look is not recorded: {problem.what}")

@@ -36,7 +36,7 @@ def find(given: RuleInput) -> Iterator[Finding]:
         return
     told, goals = decision.told, decision.goals
     if not _chosen(given):
-        if told is not None and told.decided:
+        if told is not None and told.decided and given.campaign.places is None:
             yield _effect(told, given)
     elif goals is not None and goals.nearest is not None:
         yield _by_goals(goals, given)

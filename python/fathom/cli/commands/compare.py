@@ -37,13 +37,14 @@ def compare(
     """Compare two campaigns.
 
     Takes one study measured twice: on another disk, another machine, another day. Refuses different studies,
-    clocks, scales or seeds. Finished runs of the two campaigns are not interleaved, so everything else that differs
-    is listed. --rounds extends both; a campaign that began on another machine is extended there, and nothing is run.
+    settings, models, clocks, scales or seeds. Everything else that differs is listed. Places that were not measured in
+    turn, a round of each, get a verdict but no advice to choose. --rounds extends both in turn; a campaign that began
+    on another machine is extended there, and nothing is run.
     """
     from fathom import record, results
     from fathom.cli.output import note, print_json
-    from fathom.cli.verdict import analysed, exit_code, summary
-    from fathom.compare import differences, merge
+    from fathom.cli.verdict import analysed, exit_code, note_look, summary
+    from fathom.compare import merge
     from fathom.report import Report
 
     one, other = results.read(first), results.read(second)
@@ -54,18 +55,23 @@ def compare(
         one, other = extend((one, other), rounds, quiet=quiet or as_json)
     merged = merge(one, other)
     result = analysed(merged)
-    differing = differences(one, other)
+    for directory in (first, second):
+        note_look(directory, merged.complete_rounds)
+    assert merged.places is not None
+    places = merged.places
     shown = Report(result, merged)
     if html is not None:
         with record.writing(html.parent):
             shown.page(html)
         note(f"report: {html}")
     if as_json:
-        print_json({**summary(merged, result, html), "differences": differing})
+        print_json({**summary(merged, result, html), "differences": places.differences, "in_turn": places.in_turn})
     else:
         shown.print()
-    note("The places were measured at different times; besides the place itself, this differs:")
-    for key, value_there, value_here in differing or [("nothing that is recorded", "", "")]:
+    if not places.in_turn:
+        note("The places were measured one after the other: a difference holds what changed between the sessions.")
+    note("Besides the place itself, this differs:")
+    for key, value_there, value_here in places.differences or [("nothing that is recorded", "", "")]:
         note(f"  {key}: {value_there} | {value_here}" if value_there or value_here else f"  {key}")
     raise typer.Exit(exit_code(merged, result))
 

@@ -6,13 +6,14 @@ from collections.abc import Sequence
 from typing import Any
 
 from fathom.analysis.variants import matches
+from fathom.compare import PLACE
 from fathom.report import cells
 from fathom.report.context import Context, level_text
 from fathom.report.document import Block, Cell, Column, Listing, Table, Tone
 from fathom.report.format import moment
 from fathom.report.plain import flatten
 from fathom.report.section import Section
-from fathom.results import Run
+from fathom.results import Places, Run
 
 _MOST_OPEN = 12
 
@@ -22,6 +23,8 @@ def build(context: Context) -> Sequence[Block]:
     blocks: list[Block] = []
     if context.variants and context.factors:
         blocks.append(_settings(context))
+    if context.campaign.places is not None and context.campaign.places.differences:
+        blocks.append(_differences(context, context.campaign.places))
     facts = [
         {path: _shown(value) for path, value in flatten({**run.environment, "workload": run.facts})}
         for run in context.campaign.runs
@@ -64,6 +67,16 @@ def _split(facts: Sequence[dict[str, str]]) -> tuple[dict[str, str], dict[str, l
                 known.append(value)
     shared = {path: known[0] for path, known in values.items() if len(known) == 1}
     return shared, {path: known for path, known in values.items() if len(known) > 1}
+
+
+def _differences(context: Context, places: Places) -> Table:
+    """What differs between two places besides the place."""
+    first, second = (str(name) for name in context.campaign.study["factors"][PLACE])
+    columns = (Column("fact", "Fact"), Column("first", first), Column("second", second))
+    rows = tuple(tuple(cells.text(text) for text in row) for row in places.differences)
+    return Table(
+        "place-differences", "What differs between the places", columns, rows, collapsed=len(rows) > _MOST_OPEN
+    )
 
 
 def _settings(context: Context) -> Table:

@@ -59,6 +59,9 @@ def build(context: Context) -> Sequence[Block]:
         banner = Banner(word, Tone.BAD if analysis.overloads else Tone.PLAIN, "", analysis.headline, (), rests)
     if not analysis.comparisons and context.ok_runs:
         blocks += figures(context)
+    places = context.campaign.places
+    if places is not None and not places.in_turn and banner.tone is Tone.GOOD:
+        banner = replace(banner, tone=Tone.WARN)
     banner = _with_goals(context, banner)
     return [replace(banner, word=capital(banner.word)), *blocks, *_caveats(context)]
 

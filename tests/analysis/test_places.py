@@ -1,0 +1,116 @@
+"""Two campaigns as one: what must be the same, what changed within a side, and what sessions make of a verdict."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from fathom.analysis.analyse import analyse
+from fathom.analysis.model import Verdict
+from fathom.compare import merge
+from fathom.errors import NotComparableError
+from fathom.finding import Severity
+from fathom.report import Report
+from fathom.results import Campaign, Run
+
+_HERE: dict[str, Any] = {"machine": {"cpu": "A", "kernel": "6.1"}, "build": {"commit": "abc"}}
+_LATER: dict[str, Any] = {"machine": {"cpu": "A", "kernel": "6.12"}, "build": {"commit": "def"}}
+_COMPARE = {
+    "metric": "iops", "baseline": {}, "margin": 0.02, "mean_over": [], "rounds": 5, "max_rounds": None,
+    "looks": None, "guards": None, "guard_margin": 0.1,
+}  # fmt: skip
+
+
+def _campaign(name: str, factor: float, *, first_minute: int = 0, apart: int = 1, environments: Any = ()) -> Campaign:
+    scatter = np.exp(0.01 * np.random.default_rng(len(name)).standard_normal(5))
+    runs = tuple(
+        Run(
+            f"{name}{number}",
+            {},
+            number + 1,
+            number + 1,
+            "ok",
+            {"iops": 1000 * factor * float(scatter[number])},
+            started=f"2026-11-01T10:{first_minute + number * apart:02}:00+00:00",
+            environment=environments[number] if environments else _HERE,
+        )
+        for number in range(5)
+    )
+    study = {
+        "title": "Places",
+        "question": "Which?",
+        "factors": {},
+        "compare": _COMPARE,
+        "variants": [
+            {"levels": {}, "settings": {}, "volumes": [], "lasts_ns": 60 * 10**9, "demand": None, "phases": []}
+        ],
+        "loads": {},
+    }
+    return Campaign(Path("/tmp") / name, study, "", 7, "real", runs, 5)
+
+
+def _one_after_the_other(**of_b: Any) -> Campaign:
+    return merge(_campaign("a", 1.0), _campaign("bb", 1.3, first_minute=30, **of_b))
+
+
+def test_places_that_were_not_measured_in_turn_get_a_verdict_and_no_advice_to_choose() -> None:
+    found = analyse(_one_after_the_other())
+    assert [c.verdict for c in found.comparisons] == [Verdict.FASTER]
+    assert found.decision.taken is None
+    assert not [finding for finding in found.findings if finding.severity is Severity.GOOD]
+    card = found.findings[0]
+    assert (card.rule, card.severity) == ("sessions", Severity.WARNING)
+    assert "fathom compare a-again bb-again --rounds 5" in card.remedies[0].commands
+    assert any("one after the other" in warning for warning in found.warnings)
+
+
+def test_places_that_were_measured_in_turn_are_chosen_between() -> None:
+    in_turn = merge(_campaign("a", 1.0, apart=2), _campaign("bb", 1.3, first_minute=1, apart=2))
+    found = analyse(in_turn)
+    assert in_turn.places is not None
+    assert in_turn.places.in_turn
+    assert found.decision.taken == {"place": "bb"}
+    assert found.findings[0].rule == "choice"
+
+
+def test_what_changed_within_a_place_forbids_a_verdict() -> None:
+    found = analyse(_one_after_the_other(environments=[_HERE, *[_LATER] * 4]))
+    assert [c.verdict for c in found.comparisons] == [Verdict.NOT_COMPARABLE]
+    assert "did not share one environment" in found.comparisons[0].reasons[0]
+
+
+def test_what_differs_between_the_places_is_listed_and_forbids_nothing(tmp_path: Path) -> None:
+    merged = _one_after_the_other(environments=[_LATER] * 5)
+    assert merged.places is not None
+    assert merged.places.differences == (("machine.kernel", "6.1", "6.12"), ("build.commit", "abc", "def"))
+    found = analyse(merged)
+    assert [c.verdict for c in found.comparisons] == [Verdict.FASTER]
+    Report(found, merged).page(tmp_path / "both.html")
+    page = (tmp_path / "both.html").read_text(encoding="utf-8")
+    assert "What differs between the places" in page
+    assert "one after the other" in page
+
+
+def test_every_value_that_a_place_had_is_told() -> None:
+    merged = _one_after_the_other(environments=[_HERE, *[_LATER] * 4])
+    assert merged.places is not None
+    assert merged.places.differences[0] == ("machine.kernel", "6.1", "6.1 and 6.12")
+
+
+def test_campaigns_of_a_search_with_other_settings_or_models_are_refused() -> None:
+    one, other = _campaign("a", 1.0), _campaign("bb", 1.3)
+    slow, fast = replace(one, fixed={"workload.rate": 500}), replace(other, fixed={"workload.rate": 6000})
+    with pytest.raises(NotComparableError, match=r"another value of workload\.rate \(500 and 6000\)"):
+        merge(slow, fast)
+    with pytest.raises(NotComparableError, match="another set of models"):
+        merge(replace(one, models=(("m.toml", "a"),)), replace(other, models=(("m.toml", "b"),)))
+    assert merge(slow, replace(fast, fixed={"workload.rate": 500}))
+
+
+def test_looks_at_either_place_are_paid_for() -> None:
+    merged = merge(replace(_campaign("a", 1.0), looks=(3,)), replace(_campaign("bb", 1.3), looks=(4,)))
+    assert merged.looks == (3, 4)

@@ -5,6 +5,7 @@ Its latency is that of a queue which grows as long as the run lasts, so that no 
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -13,6 +14,7 @@ import numpy as np
 
 from fathom import unanswered
 from fathom.analysis.factors import amounts
+from fathom.analysis.interval import Floats
 from fathom.analysis.model import Overload
 from fathom.analysis.phases import Span, phases
 from fathom.analysis.sequence import by_level
@@ -26,10 +28,14 @@ _REFUSED = 0.001
 """Share of arrivals turned away from which on a load is too much."""
 
 _DONE = 0.99
-"""Share of the offered rate that must be done where nothing is turned away."""
+"""Share of what arrived that must be done where nothing is turned away."""
 
 _GROWTH = 1.5
 """Growth of the latency from the first to the last third of a run that a queue without end shows."""
+
+_ERRORS = 3.0
+"""Standard errors that growth must exceed, and arrivals of a phase may be from its rate: twenty requests a third, of
+which one is slow, grow without a queue."""
 
 _UNANSWERED = 0.05
 """Share of arrivals without an answer that is an overload even where those answered were fast: the storage stood."""
@@ -52,14 +58,31 @@ def overloads(runs: Sequence[Run], study: Mapping[str, Any], loads: Sequence[str
 
 
 @dataclass(frozen=True)
+class _Growth:
+    """By what factor latency grew from the first to the last third, and the standard error of its logarithm."""
+
+    factor: float
+    error: float
+
+
+@dataclass(frozen=True)
 class _Terms:
-    """One run or phase: offered, done and refused per second, arrivals left at the end, growth of latency."""
+    """One run or phase.
+
+    Attributes:
+        offered: the rate that was asked for, `arrived` what came of it, `done` and `refused` of that, per second.
+        chance: how far `arrived` may be off, as arrivals are random; 0 where they were counted.
+        waiting: arrivals left at the end.
+        growth: of the latency; None where it is not known.
+    """
 
     offered: float
+    arrived: float
     done: float
     refused: float
     waiting: float
-    growth: float | None
+    growth: _Growth | None
+    chance: float = 0.0
 
 
 def _overload(runs: Sequence[Run], variant: Variant, study: Mapping[str, Any], loads: Sequence[str]) -> Overload | None:
@@ -95,14 +118,17 @@ def _judged(
 ) -> Overload | None:
     if not terms:
         return None
-    offered, done, refused, waiting = (
-        float(np.mean([getattr(each, name) for each in terms])) for name in ("offered", "done", "refused", "waiting")
+    offered, arrived, done, refused, waiting = (
+        float(np.mean([getattr(each, name) for each in terms]))
+        for name in ("offered", "arrived", "done", "refused", "waiting")
     )
+    chance = math.sqrt(sum(each.chance**2 for each in terms)) / len(terms)
     turned_away = 0.0 if phase else sum(run.metrics.get("refused") or 0.0 for run in runs)
     growths = [each.growth for each in terms if each.growth is not None]
-    growth = float(np.median(growths)) if growths else None
+    growth = float(np.median([one.factor for one in growths])) if growths else None
     stood = not phase and float(np.mean([unanswered.share(run) for run in runs])) > _UNANSWERED
-    queues = done < _DONE * offered and (growth is None or growth >= _GROWTH or stood)
+    short = done < _DONE * arrived - _ERRORS * chance
+    queues = short and (growth is None or (growth >= _GROWTH and _certain(growths)) or stood)
     if refused <= _REFUSED * offered and not queues:
         return None
     who = subject(label(without(variant, loads), study)) if set(variant) - set(loads) else _volume(study, variant)
@@ -120,13 +146,18 @@ def _terms(run: Run, study: Mapping[str, Any]) -> _Terms | None:
     metrics = run.metrics
     done = unanswered.rate(run)
     demand = resolved(study, run.variant).get("demand") or {}
-    offered = demand.get("rate") or metrics.get("arrivals_per_second")
+    arrived = metrics.get("arrivals_per_second")
+    offered = demand.get("rate") or arrived
     if done is None or not offered:
         return None
     refused = metrics.get("refused") or 0.0
     length = _measured_s(run)
     waiting = metrics.get("backlog_end") or 0.0
-    return _Terms(offered, done, refused / length if length else 0.0, waiting, _growth(run))
+    turned_away = refused / length if length else 0.0
+    series = latency_series(run)
+    return _Terms(
+        offered, arrived or offered, done, turned_away, waiting, None if series is None else _grown(series[0])
+    )
 
 
 def _terms_of_phase(run: Run, span: Span, offered: float) -> _Terms | None:
@@ -137,9 +168,9 @@ def _terms_of_phase(run: Run, span: Span, offered: float) -> _Terms | None:
     rates, latencies, seconds = series
     if len(rates) < _FEWEST:
         return None
-    first, _, last = (float(np.nanmean(part)) for part in np.array_split(latencies, 3))
-    done = float((rates * seconds).sum() / seconds.sum())
-    return _Terms(offered, done, 0.0, 0.0, last / first if first > 0 else None)
+    lasted = float(seconds.sum())
+    done = float((rates * seconds).sum()) / lasted
+    return _Terms(offered, offered, done, 0.0, 0.0, _grown(latencies), math.sqrt(offered / lasted))
 
 
 def _measured_s(run: Run) -> float:
@@ -150,12 +181,20 @@ def _measured_s(run: Run) -> float:
     return float(ends.max()) if len(ends) else 0.0
 
 
-def _growth(run: Run) -> float | None:
-    series = latency_series(run)
-    if series is None:
+def _grown(latencies: Floats) -> _Growth | None:
+    """How the latency of equal intervals grew; None where the first third has none."""
+    thirds = [part[~np.isnan(part)] for part in np.array_split(latencies, 3)]
+    first, last = thirds[0], thirds[-1]
+    if not len(first) or not len(last) or min(first.mean(), last.mean()) <= 0:
         return None
-    first, _, last = (float(part.mean()) for part in np.array_split(series[0], 3))
-    return last / first if first > 0 else None
+    errors = [float(part.std() / part.mean()) / math.sqrt(len(part)) for part in (first, last)]
+    return _Growth(float(last.mean() / first.mean()), math.hypot(*errors))
+
+
+def _certain(growths: Sequence[_Growth]) -> bool:
+    """Whether latency grew by more than its scatter within the runs explains."""
+    mean = sum(math.log(one.factor) for one in growths) / len(growths)
+    return mean >= _ERRORS * math.hypot(*(one.error for one in growths)) / len(growths)
 
 
 def _volume(study: Mapping[str, Any], variant: Variant) -> str:

@@ -13,6 +13,7 @@ from typing import Any
 from fathom.errors import UsageError
 from fathom.metrics import metric
 from fathom.results import Campaign, Level, Run
+from fathom.tail import Few, few
 from fathom.unanswered import LONG_MS, STANDSTILL, LeftOut, allowed, hidden
 from fathom.unanswered import worst as worst_left_out
 
@@ -56,6 +57,7 @@ class Outcome:
         worst: of all runs that measured it; None if none did.
         runs: how many runs there are, `met` how many of them kept the limit; a failed run did not.
         left_out: what a latency left out in the run in which that was most, where it missed its limit for it.
+        few: of an upper limit that all runs kept, why that shows nothing: too few requests lie beyond the percentile.
     """
 
     goal: Goal
@@ -64,11 +66,12 @@ class Outcome:
     runs: int
     met: int
     left_out: LeftOut | None = None
+    few: Few | None = None
 
     @property
     def passed(self) -> bool:
-        """Whether every run kept the limit."""
-        return self.met == self.runs > 0
+        """Whether every run kept the limit, and that is known."""
+        return self.met == self.runs > 0 and self.few is None
 
 
 def goals(study: dict[str, Any]) -> tuple[Goal, ...]:
@@ -130,7 +133,8 @@ def _outcome(goal: Goal, runs: list[Run]) -> Outcome:
     upper = goal.comparison.startswith("<")
     met = sum(goal.met(value) and not (upper and hidden(goal.metric, run)) for run, value in values)
     left_out = worst_left_out(goal.metric, (run for run, _ in values)) if upper else None
-    return Outcome(goal, dict(runs[0].variant), worst, len(runs), met, left_out)
+    untold = few(goal.metric, runs) if upper and met == len(runs) else None
+    return Outcome(goal, dict(runs[0].variant), worst, len(runs), met, left_out, untold)
 
 
 def _value(run: Run, name: str) -> float | None:

@@ -68,8 +68,14 @@ def allowed(name: str) -> float | None:
     """The share that a latency may leave out: 1 % for p99, 0.1 % for p99.9; None for a metric that is no latency."""
     if "latency" not in name or metric(name).unit != "ms":
         return None
+    share = quantile(name)
+    return _MEAN if share is None else 1 - share
+
+
+def quantile(name: str) -> float | None:
+    """The quantile that a latency is: 0.99 for p99, 0.999 for p99.9; None for another metric."""
     found = _PERCENTILE.search(name)
-    return 1 - float(f"{found[1]}.{found[2] or 0}") / 100 if found else _MEAN
+    return float(f"{found[1]}.{found[2] or 0}") / 100 if found else None
 
 
 def left_out(run: Run, latency_ms: float = 0.0) -> LeftOut | None:

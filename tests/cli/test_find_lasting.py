@@ -70,6 +70,8 @@ def test_the_highest_load_on_burst_credits_is_told_as_one_that_ends(fathom: Any,
         fathom("simulate", burst, "--find-max", "workload.rate=100..20000", "--out", "found", "--json").stdout
     )
     assert (answer["lasting"], answer["steps"][0]["reserves"]) == (None, [])
+    first = answer["steps"][0]
+    assert (first["passed"], first["untold"][:38]) == (False, "p99 latency rests on 200 requests, and"), "it goes on"
 
 
 def test_a_range_that_meets_the_goals_at_both_ends_may_be_one_where_less_is_better(fathom: Any, burst: Path) -> None:
@@ -78,6 +80,8 @@ def test_a_range_that_meets_the_goals_at_both_ends_may_be_one_where_less_is_bett
         "workload.rate = 200 meets the goals. Both ends of the range do, 100 and 200: if less of it is better, "
         "--find-first names the smallest of a list; else the limit is higher.\n"
     )
+    assert done.returncode == 8, "400 requests tell no 99th percentile"
+    assert "not known of workload.rate = 200: p99 latency rests on " in done.stderr
 
 
 def test_a_rule_of_the_comparison_is_no_setting_to_search_for(fathom: Any, burst: Path) -> None:

@@ -170,7 +170,7 @@ def test_a_goal_compares_as_it_is_written() -> None:
 
 
 def test_the_highest_load_within_the_goals_is_found(fathom: Any, load: Path, tmp_path: Path) -> None:
-    command = ("simulate", load, "--find-max", "workload.rate=500..20000", "--out", "found", "--json")
+    command = ("simulate", load, "--find-max", "workload.rate=600..20000", "--out", "found", "--json")
     done = fathom(*command)
     assert done.returncode == 0, done.stderr
     answer = json.loads(done.stdout)

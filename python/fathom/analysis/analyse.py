@@ -33,10 +33,11 @@ from fathom.analysis.steady import MATERIAL, steady_state
 from fathom.analysis.summarise import metrics_present, summarise
 from fathom.analysis.unflushed import with_losses
 from fathom.analysis.usl import fit_scalability
-from fathom.analysis.variants import resolved, variant_key, variants_of
-from fathom.analysis.words import capital, fluctuating, level, percent
+from fathom.analysis.variants import of_variant, resolved, variant_key, variants_of
+from fathom.analysis.words import capital, fluctuating, level, percent, short, too_few
 from fathom.goals import outcomes
 from fathom.results import Campaign, Places, Run
+from fathom.tail import few
 from fathom.unanswered import nothing_done
 
 SHARED_DRIFT = 0.05
@@ -193,6 +194,7 @@ def _warnings(
         )
     if rules is not None:
         found += _looks_warning(campaign, rules) + _shared_drift(runs, rules)
+        found += _few_requests(runs, rules.metric)
     restless = sum(not state.steady for state in steady if state.run_id not in spent)
     if restless:
         held = "; the scatter between rounds contains that" if len(steady) > 1 else ""
@@ -237,6 +239,15 @@ def _looks_warning(campaign: Campaign, rules: Rules) -> list[str]:
         return []
     nominal = level(1 - nominal_alpha(looks, ALPHA))
     return [f"Intervals are corrected for looks after {', '.join(map(str, looks))} rounds: each has level {nominal}."]
+
+
+def _few_requests(runs: Sequence[Run], metric: str) -> list[str]:
+    """That a compared percentile is hardly more than the slowest requests."""
+    thin = [found for variant in variants_of(runs) if (found := few(metric, of_variant(runs, variant))) is not None]
+    if not thin:
+        return []
+    least = min(thin, key=lambda found: found.requests)
+    return [f"{short(metric)} of a variant {too_few(least)}: fewer than ten lie beyond it, so a few requests decide."]
 
 
 def _shared_drift(runs: Sequence[Run], rules: Rules) -> list[str]:

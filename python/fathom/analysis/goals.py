@@ -12,7 +12,7 @@ from fathom.analysis.capacity import where_met
 from fathom.analysis.levels import amount
 from fathom.analysis.model import GoalAnswer, Overload, Reserve, Standing, soonest
 from fathom.analysis.variants import Key, Variant, assigned, label, numeric, place, variant_key, without
-from fathom.analysis.words import capital, left_out, listed, milliseconds, number, quantity, short, subject
+from fathom.analysis.words import capital, left_out, listed, milliseconds, number, quantity, short, subject, too_few
 from fathom.goals import Outcome, outcomes_of
 from fathom.metrics import metric as metric_facts
 from fathom.results import Run
@@ -69,6 +69,7 @@ def goal_answer(
     return GoalAnswer(
         met=sum(outcome.passed for outcome in outcomes),
         total=len(outcomes),
+        untold=sum(outcome.few is not None for outcome in outcomes),
         standings=tuple(thing.standing for thing in things),
         chosen=chosen.variant if chosen is not None else None,
         nearest=nearest.standing.variant if len(things) > 1 else None,
@@ -108,6 +109,8 @@ def miss_words(outcome: Outcome) -> str:
     name = short(goal.metric)
     if outcome.left_out is not None:
         return f"{left_out(outcome.left_out)} (goal: {name} {goal.text})"
+    if outcome.few is not None:
+        return f"{name} {too_few(outcome.few)} (goal: {goal.text})"
     if outcome.worst is None:
         return f"{name} was not measured (goal: {goal.text})"
     if goal.metric == STANDSTILL:
@@ -156,8 +159,13 @@ def _thing(
 
 
 def _beyond(outcome: Outcome) -> float:
-    """How far the worst run is beyond the limit, as a log ratio; endless where there is no figure, or no ratio."""
+    """How far the worst run is beyond the limit, as a log ratio; endless where there is no figure, or no ratio.
+
+    0 where the limit was kept by too few requests.
+    """
     goal, worst = outcome.goal, outcome.worst
+    if outcome.few is not None:
+        return 0.0
     if outcome.left_out is not None or worst is None or worst <= 0 or goal.limit <= 0:
         return math.inf
     return abs(math.log(worst / goal.limit))
@@ -264,11 +272,10 @@ def _of_one(standing: Standing, outcomes: Sequence[Outcome], study: Mapping[str,
         missed = [outcome for outcome in outcomes if not outcome.passed]
         if not missed:
             return f"the storage cannot do the load for long: {standing.words}."
-        one = len(missed) == 1
-        which = (
-            "the goal is" if len(outcomes) == 1 else f"{len(missed)} of {len(outcomes)} goals {'is' if one else 'are'}"
-        )
-        return f"{which} missed{every}: {standing.words}."
+        untold = all(outcome.few is not None for outcome in missed)
+        verb = "cannot be judged" if untold else "is missed" if len(missed) == 1 else "are missed"
+        which = "the goal" if len(outcomes) == 1 else f"{len(missed)} of {len(outcomes)} goals"
+        return f"{which} {verb}{every}: {standing.words}."
     return f"the goals are met {where_met(standing, study)}{_how(standing)}; {standing.words}."
 
 

@@ -356,6 +356,7 @@ class GoalAnswer:
         sentence: the answer in words.
         flips: where a plausible assumption changes whether a variant meets the goals: the volume assumed of, the
             variant, and what becomes of it in words.
+        untold: goals that cannot be judged, as too few requests stand behind a percentile.
         lasting: where what is chosen meets them no longer than a reserve lasts, the first that does so for ever; None
             without one.
     """
@@ -368,6 +369,12 @@ class GoalAnswer:
     sentence: str
     flips: tuple[tuple[str, dict[str, Level], str], ...] = ()
     lasting: dict[str, Level] | None = None
+    untold: int = 0
+
+    @property
+    def only_untold(self) -> bool:
+        """Whether no goal is missed, and some cannot be judged."""
+        return self.untold > 0 and self.met + self.untold == self.total
 
     @property
     def candidates(self) -> tuple[Standing, ...]:

@@ -8,6 +8,7 @@ from collections.abc import Sequence
 
 from fathom.analysis.model import Estimate
 from fathom.metrics import metric
+from fathom.tail import Few
 from fathom.unanswered import LeftOut
 
 _PERCENTILE = re.compile(r"(\w+_)?latency_p(\d+)_ms")
@@ -75,6 +76,11 @@ def left_out(found: LeftOut) -> str:
     if found.standstill_s is None:
         return f"{percent(found.share)} of the arrivals got no answer"
     return f"nothing was answered for {milliseconds(found.standstill_s * 1e3)}"
+
+
+def too_few(found: Few) -> str:
+    """Why a percentile cannot be told: `rests on 462 requests, and it takes 10,000`."""
+    return f"rests on {found.requests:,} request{'' if found.requests == 1 else 's'}, and it takes {found.needed:,}"
 
 
 def by(fraction: float) -> str:

@@ -20,6 +20,6 @@ MEANINGS = {
     WARNING: "`diagnose`: storage is limited, and some users wait for it",
     CRITICAL: "`diagnose`: storage is limited, and most waiting is for it",
     CANNOT_TELL: "`diagnose`: the logs do not allow a diagnosis; the counters to collect are listed",
-    GOAL_MISSED: "every run finished, but a goal of the study (`[goals]`) was missed",
+    GOAL_MISSED: "every run finished, but a goal of the study (`[goals]`) was missed, or cannot be judged",
     STOPPED: "stopped by Ctrl-C; finished runs are kept and the same command resumes",
 }

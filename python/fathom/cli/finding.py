@@ -9,6 +9,7 @@ from pathlib import Path
 import typer
 
 from fathom.analysis.filling import too_short
+from fathom.analysis.goals import miss_words
 from fathom.analysis.model import Overload, Reserve, soonest
 from fathom.analysis.overload import overloads_of
 from fathom.analysis.reserves import reserves_in
@@ -49,9 +50,18 @@ class _Step:
     short: bool = False
 
     @property
-    def passed(self) -> bool:
-        """Goals that were met over a queue that grows are met no longer than the run lasted."""
-        return all(outcome.passed for outcome in self.goals) and not self.overloads
+    def kept(self) -> bool:
+        """Whether no goal was missed, by however few requests, and the load was sustained.
+
+        Goals that were met over a queue that grows are met no longer than the run lasted.
+        """
+        return all(outcome.passed or outcome.few is not None for outcome in self.goals) and not self.overloads
+
+    @property
+    def untold(self) -> str | None:
+        """Why it is not known whether it meets the goals that it kept; None where it is."""
+        few = [outcome for outcome in self.goals if outcome.few is not None]
+        return miss_words(few[0]) if few and self.kept else None
 
 
 def asked(find_max: str | None, find_first: str | None) -> Highest | First | None:
@@ -88,7 +98,6 @@ def find(search: Highest | First, wanted: Plan, options: Options, engine: Engine
     """
     _check(search, wanted, engine)
     steps: list[_Step] = []
-    failed: list[Path] = []
 
     def meets(level: Level) -> bool:
         directory = options.directory / f"{search.key}={str(level).replace('/', '-')}"
@@ -97,22 +106,24 @@ def find(search: Highest | First, wanted: Plan, options: Options, engine: Engine
         with observer(quiet=quiet or as_json, jobs=options.jobs) as watching:
             found = execute(_at(wanted, search.key, level, engine), here, engine, watching)
         if any(not run.ok for run in found.runs):
-            failed.append(directory)
-            raise _RunFailedError
+            raise _StopError(
+                f"a run failed: see `fathom report {directory}`; rerun the same command with --retry-failed",
+                codes.RUN_FAILED,
+            )
         short = any(too_short(run, found.study) for run in found.runs)
         step = _Step(level, directory, outcomes(found), overloads_of(found), reserves_in(found), short)
         steps.append(step)
         note("  " + _became(step))
-        return step.passed
+        return step.kept
 
     def lasts(level: Level) -> bool:
         return not any(step.level == level and step.reserves for step in steps)
 
     try:
         answer = search.search(meets, lasts)
-    except _RunFailedError:
-        note(f"a run failed: see `fathom report {failed[0]}`; rerun the same command with --retry-failed")
-        return codes.RUN_FAILED
+    except _StopError as stopped:
+        note(stopped.why)
+        return stopped.code
     if as_json:
         print_json(
             {
@@ -124,7 +135,8 @@ def find(search: Highest | First, wanted: Plan, options: Options, engine: Engine
                     {
                         "value": step.level,
                         "directory": str(step.directory),
-                        "passed": step.passed,
+                        "passed": step.kept and step.untold is None,
+                        "untold": step.untold,
                         "goals": [plain(outcome) | {"passed": outcome.passed} for outcome in step.goals],
                         "overloads": [found.sentence for found in step.overloads],
                         "reserves": [_ends(found, wanted) for found in step.reserves],
@@ -141,7 +153,10 @@ def find(search: Highest | First, wanted: Plan, options: Options, engine: Engine
         said = sentence(search, answer, too_much=too_much, reserve=reserve)
         short = met is not None and met.short and reserve is None
         typer.echo(f"{said} {_SHORT}" if short else said)
-    return codes.OK if answer.met is not None else codes.GOAL_MISSED
+    untold = next((why for step in steps if step.level == answer.met and (why := step.untold) is not None), None)
+    if untold is not None:
+        note(f"not known of {search.key} = {answer.met}: {untold}; measure longer, or ask for more --rounds")
+    return codes.OK if answer.met is not None and untold is None else codes.GOAL_MISSED
 
 
 def sentence(search: Highest | First, answer: Found, *, too_much: bool = False, reserve: Reserve | None = None) -> str:
@@ -186,8 +201,12 @@ def _ends(reserve: Reserve, wanted: Plan) -> str:
     return f"{capital(who)} {reserve.words}"
 
 
-class _RunFailedError(Exception):
-    pass
+class _StopError(Exception):
+    """Why a search cannot go on, and the exit code."""
+
+    def __init__(self, why: str, code: int) -> None:
+        super().__init__(why)
+        self.why, self.code = why, code
 
 
 def _at(wanted: Plan, key: str, level: Level, engine: Engine) -> Plan:
@@ -223,7 +242,9 @@ def _check(search: Highest | First, wanted: Plan, engine: Engine) -> None:
 def _became(step: _Step) -> str:
     reserve = soonest(step.reserves)
     ends = "" if reserve is None else f", {reserve.source.value}: {reserve.brief}"
-    if step.passed:
+    if step.untold is not None:
+        return f"not known: {step.untold}"
+    if step.kept:
         return f"goals met{ends or (', but the cache was still filling when runs ended' if step.short else '')}"
     missed = _missed(step.goals)
     over = "; ".join(found.sentence for found in step.overloads)

@@ -29,6 +29,11 @@ def at_least(cell: Cell) -> Cell:
     return cell if cell.value is None else replace(cell, text=f"≥ {cell.text}")
 
 
+def thin(cell: Cell) -> Cell:
+    """A percentile that too few requests stand behind."""
+    return cell if cell.value is None else replace(cell, text=f"{cell.text} ?", tone=Tone.MUTED)
+
+
 def share(value: float | None, *, signed: bool = False, tone: Tone = Tone.PLAIN) -> Cell:
     """A fraction shown as per cent; the export keeps the fraction."""
     return _known(value, percent(value, signed=signed), tone)

@@ -204,6 +204,8 @@ def _unmet(goals: GoalAnswer, given: RuleInput) -> Finding:
         action = f"Keep the load of {who} at or below {most}, or try faster storage."
     elif nearest.met:
         action = f"Use {who} {where_met(nearest, given.study)} only, or try faster storage."
+    elif goals.only_untold:
+        action = "Measure longer or in more rounds: a percentile needs ten requests beyond it."
     else:
         action = "Try faster storage or a lower load before choosing any of these."
     lost = _lost_by(goals.nearest, given) if nearest.met else ()

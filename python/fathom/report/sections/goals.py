@@ -33,9 +33,12 @@ def build(context: Context) -> Sequence[Block]:
         Column("runs_met", "Runs within", numeric=True),
         Column("passed", "Outcome"),
     )
-    missed = sum(not outcome.passed for outcome in found)
+    untold = sum(outcome.few is not None for outcome in found)
+    missed = sum(not outcome.passed for outcome in found) - untold
     if len(found) == 1:
-        caption = "The goal is missed" if missed else "The goal is met"
+        caption = "The goal cannot be judged" if untold else "The goal is missed" if missed else "The goal is met"
+    elif untold and not missed:
+        caption = f"{untold} of {len(found)} goals cannot be judged"
     elif missed:
         caption = f"{missed} of {len(found)} goals missed"
     else:
@@ -47,6 +50,8 @@ def build(context: Context) -> Sequence[Block]:
             " A latency is that of completed requests: it meets no limit where it leaves out more than it may"
             f" (in the worst run, {left_out(missing)})."
         )
+    if untold:
+        note += " A percentile of all runs needs ten requests beyond it: a 99th 1,000 in all, a 99.9th 10,000."
     if any(outcome.goal.metric == STANDSTILL and not outcome.passed for outcome in found):
         note += " A goal on a latency is also one on standstills, unless the study sets a limit on them."
     rows = tuple(_row(context, outcome) for outcome in found)
@@ -62,8 +67,14 @@ def _row(context: Context, outcome: Outcome) -> tuple[Cell, ...]:
         cells.text(outcome.goal.text),
         _worst(outcome, quantity(worst, known.unit) if worst is not None else ""),
         Cell(f"{outcome.met} of {outcome.runs}", outcome.met),
-        Cell("met", True, Tone.GOOD) if outcome.passed else Cell("missed", False, Tone.BAD),
+        _became(outcome),
     )
+
+
+def _became(outcome: Outcome) -> Cell:
+    if outcome.few is not None:
+        return Cell("cannot be judged", False, Tone.WARN)
+    return Cell("met", True, Tone.GOOD) if outcome.passed else Cell("missed", False, Tone.BAD)
 
 
 def _worst(outcome: Outcome, said: str) -> Cell:

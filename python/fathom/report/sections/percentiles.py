@@ -13,6 +13,7 @@ from fathom.report.document import Block, Cell, Chart, Column, Paragraph, Table
 from fathom.report.section import Section
 from fathom.report.series import WORKLOAD, counted, node_with, operations, percentile_curve
 from fathom.results import Run
+from fathom.tail import few
 from fathom.unanswered import hidden
 
 _MOST_VARIANTS, _MOST_PANELS = 6, 3
@@ -87,11 +88,15 @@ def _table(context: Context) -> list[Block]:
         for run in context.runs(variant):
             numbers = (_number(run, name) for name in names)
             rows.append((cells.text(context.label(variant)), cells.whole(run.round), *numbers))
-    return [Table("percentiles", "Latency by run", columns, tuple(rows), collapsed=len(rows) > 8)]
+    thin = [METRICS[name].label for name in names if any(few(name, [run]) is not None for run in context.ok_runs)]
+    note = f"Marked ?: fewer than ten requests of that run lie beyond it ({', '.join(thin)})." if thin else ""
+    return [Table("percentiles", "Latency by run", columns, tuple(rows), note, collapsed=len(rows) > 8)]
 
 
 def _number(run: Run, name: str) -> Cell:
     cell = cells.quantity(run.metrics.get(name), METRICS[name].unit)
+    if few(name, [run]) is not None:
+        cell = cells.thin(cell)
     return cells.at_least(cell) if hidden(name, run) is not None else cell
 
 

@@ -85,6 +85,8 @@ def _of_one(context: Context, goals: GoalAnswer) -> tuple[str, Tone]:
     if only.met and only.missed:
         how = f", {only.reserve.source.value}" if only.reserve is not None else ""
         return f"goals met {where_met(only, context.campaign.study)}{how}", Tone.WARN if how else Tone.PLAIN
+    if goals.only_untold:
+        return f"? {'goal' if goals.total == 1 else f'{missed} of {goals.total} goals'} cannot be judged", Tone.WARN
     if missed:
         return f"✗ {'goal' if goals.total == 1 else f'{missed} of {goals.total} goals'} missed", Tone.BAD
     if only.missed:
@@ -98,6 +100,8 @@ def _of_one(context: Context, goals: GoalAnswer) -> tuple[str, Tone]:
 def _of_several(context: Context, goals: GoalAnswer) -> tuple[str, Tone]:
     """The word for goals of several variants: who meets them; amber where that has a price or hangs on a guess."""
     decision = context.analysis.decision
+    if not goals.candidates and goals.only_untold:
+        return "? goals cannot be judged", Tone.WARN
     if not goals.candidates:
         return "✗ no variant meets the goals", Tone.BAD
     if decision.taken is None:

@@ -55,9 +55,13 @@ def in_force(directory: Path, wanted: Plan) -> Plan:
             raise CampaignError(f"{directory}: not empty and not a campaign ({others[0]})", "name another with --out")
         return wanted
     head = results.read_head(directory)
+    begun_with = results.read_json(directory / "plan.json").get("runs", ())
+    wanted = wanted.in_order_of(begun_with)
     _check_same(directory, head, wanted)
     before = _rounds(head)
-    return wanted if wanted.rounds > before else plan(wanted.study, seed=wanted.seed, rounds=before)
+    if wanted.rounds > before:
+        return wanted
+    return plan(wanted.study, seed=wanted.seed, rounds=before).in_order_of(begun_with)
 
 
 def prepare(directory: Path, plan_in_force: Plan) -> None:

@@ -1,7 +1,8 @@
 """The plan of a campaign: a pure function of study and seed. Every run spelled out, before anything runs.
 
-A *round* holds every variant once, in random order. The order of a round follows from the seed and the round's number
-alone, so a campaign that is extended by more rounds keeps the plan it had. A run's id hashes what is run (settings,
+A *round* holds every variant once, in random order; every second round reverses the one before it, so that each variant
+runs as often before another as after it. The order of a round follows from the seed and the round's number alone, so a
+campaign that is extended by more rounds keeps the plan it had. A run's id hashes what is run (settings,
 variant, round, seed, clock), not how it is judged: words, margins and published figures may be mended without making
 finished runs worthless.
 """
@@ -10,8 +11,8 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
@@ -77,6 +78,12 @@ class Plan:
             "wants": self._variants[canonical(run.variant)]["wants"],
         }
 
+    def in_order_of(self, begun: Iterable[Mapping[str, Any]]) -> Plan:
+        """The plan with rounds in the order that a campaign was begun in: an older Fathom had another rule for it."""
+        places = {run["id"]: place for place, run in enumerate(begun)}
+        runs = sorted(self.runs, key=lambda run: (run.round, places.get(run.id, len(places))))
+        return replace(self, runs=tuple(replace(run, order=place) for place, run in enumerate(runs, 1)))
+
     def as_dict(self) -> dict[str, Any]:
         """As printed by `fathom plan --json` and written to `plan.json`."""
         return {
@@ -117,9 +124,17 @@ def plan(study: Study, *, seed: int | None = None, rounds: int | None = None) ->
     runs: list[PlannedRun] = []
     for number in range(1, rounds + 1):
         run_seed = int(digest("run", seed, number), 16) % 2**63
-        for levels, what in sorted(variants, key=lambda found: digest("order", seed, number, found[0])):
+        for levels, what in _order(variants, seed, number):
             runs.append(PlannedRun(digest(what, levels, number, run_seed), number, len(runs) + 1, levels, run_seed))
     return Plan(study, seed, rounds, tuple(runs))
+
+
+def _order(variants: Sequence[tuple[Variant, str]], seed: int, number: int) -> list[tuple[Variant, str]]:
+    """The variants in the order of a round."""
+    reverse = number % 2 == 0
+    drawn = number - 1 if reverse else number
+    found = sorted(variants, key=lambda one: digest("order", seed, drawn, one[0]))
+    return found[::-1] if reverse else found
 
 
 def canonical(value: Any) -> str:

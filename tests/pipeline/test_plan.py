@@ -8,10 +8,12 @@ from collections import Counter
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from fathom.analysis.interval import t_interval
 from fathom.engine import core
 from fathom.errors import StudyError, UsageError
 from fathom.plan import canonical, plan
@@ -71,6 +73,33 @@ def test_orders_differ_between_rounds_and_seeds(study: Study) -> None:
 
     assert len(set(orders(1))) > 1
     assert orders(1) != orders(2)
+
+
+@given(studies, seeds)
+def test_every_second_round_reverses_the_one_before(study: Study, seed: int) -> None:
+    made = plan(study, seed=seed, rounds=6)
+    order = {n: [canonical(run.variant) for run in made.runs if run.round == n] for n in range(1, 7)}
+    assert all(order[number + 1] == order[number][::-1] for number in (1, 3, 5))
+
+
+def test_an_effect_of_the_order_is_no_difference() -> None:
+    pair = built({"workload.a": ["x", "y"]})
+    rng, false = np.random.default_rng(5), 0
+    for seed in range(200):
+        places = [0 if run.variant["workload.a"] == "x" else 1 for run in plan(pair, seed=seed, rounds=3).runs[::2]]
+        ratios = 0.1 * (2.0 * np.array(places) - 1) + 0.005 * rng.standard_normal(3)
+        found = t_interval(ratios, 0.95)
+        false += bool(found.low > 0 or found.high < 0)
+    assert false == 0, "where the first is always slower by 10 %"
+
+
+def test_a_plan_keeps_the_order_that_a_campaign_was_begun_in(study: Study) -> None:
+    made = plan(study, seed=3, rounds=3)
+    begun = sorted(made.as_dict()["runs"][:12], key=lambda run: (run["round"], run["id"]))
+    kept = made.in_order_of(begun)
+    assert [run.id for run in kept.runs] == [run["id"] for run in begun] + [run.id for run in made.runs[12:]]
+    assert [run.order for run in kept.runs] == list(range(1, 19))
+    assert made.in_order_of([]) == made
 
 
 def test_first_places_are_spread_evenly(study: Study) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import json
+import shutil
 import tempfile
 import time
 from pathlib import Path
@@ -148,6 +149,28 @@ def test_more_rounds_extend_and_fewer_change_nothing(
     assert found.planned == 12
     head = json.loads((tmp_path / "campaign.json").read_text())
     assert [entry["rounds"] for entry in head["extended"]] == [1, 2]
+
+
+def test_a_campaign_that_was_begun_in_another_order_is_resumed_and_extended_in_it(
+    make_engine: Any, make_notes: Any, study: Study, tmp_path: Path
+) -> None:
+    execute(plan(study, rounds=2), Options(tmp_path), make_engine(), make_notes())
+    # As an older Fathom had planned it, which had stopped after the first round.
+    kept = json.loads((tmp_path / "plan.json").read_text())
+    kept["runs"] = sorted(kept["runs"], key=lambda run: (run["round"], run["id"]))
+    for order, run in enumerate(kept["runs"], 1):
+        (place,) = (tmp_path / "runs").glob(f"*-{run['id']}")
+        facts = json.loads((place / "run.json").read_text()) | {"order": order}
+        (place / "run.json").write_text(json.dumps(facts))
+        if order > 6:
+            shutil.rmtree(place)
+        run["order"] = order
+    (tmp_path / "plan.json").write_text(json.dumps(kept))
+    engine = make_engine()
+    found = execute(plan(study, rounds=3), Options(tmp_path), engine, make_notes())
+    assert (len(found.runs), len(engine.calls)) == (18, 12)
+    assert [run.id for run in found.runs[:12]] == [run["id"] for run in kept["runs"]]
+    assert [run.order for run in found.runs] == list(range(1, 19))
 
 
 def test_looks_are_recorded_once_each(engine: Any, notes: Any, study: Study, tmp_path: Path) -> None:

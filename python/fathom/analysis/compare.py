@@ -38,6 +38,7 @@ EQUIVALENCE_ALPHA = 0.05
 """Level of each of the two one-sided tests; the interval has level 1 - 2 x this."""
 
 _WORST_PERMUTATION_ROUNDS = 5
+_TOO_FEW_TO_BALANCE = 2
 
 _STRENGTHENS = {Verdict.FASTER: 1, Verdict.FASTER_SMALL: 1, Verdict.SLOWER: -1, Verdict.SLOWER_SMALL: -1}
 """The direction of a hidden shift that makes a verdict only more so."""
@@ -186,6 +187,7 @@ def _compare(
         # A ratio of a queue that grows without end would say how long the run was.
         verdict, more, reasons, ratio, equal = Verdict.OVERLOADED, None, too_much, None, None
     reasons += _remarks(verdict, ratio, equal, rules)
+    reasons += [] if judged.virtual else _order(runs, named)
     reasons += fluctuations(runs, named, steady)
     lost, spared = _losses(runs, pairing)
     return Comparison(
@@ -317,6 +319,19 @@ def _more_rounds(judged: _Judged, rules: Rules, pooled: float | None) -> tuple[i
     if rules.max_rounds is not None and wanted > rules.max_rounds:
         note = [f"about {rounds(wanted)} are needed, more than max_rounds = {rules.max_rounds}"]
     return wanted - len(logs), note
+
+
+def _order(runs: Sequence[Run], named: Sequence[tuple[Pairing, tuple[str, str]]]) -> list[str]:
+    """That one side always ran before the other: what the order does is then part of the difference."""
+    found = []
+    for part, names in named:
+        sides = [{run.round: run.order for run in of_variant(runs, s) if run.ok} for s in (part.variant, part.baseline)]
+        steps = [sides[0][number] - sides[1][number] for number in part.rounds]
+        if len(steps) > _TOO_FEW_TO_BALANCE and (min(steps) > 0 or max(steps) < 0):
+            way = "after" if steps[0] > 0 else "before"
+            always = f"{names[0]} ran {way} {names[1]} in all {rounds(len(steps))}"
+            found.append(f"{always}: what the order does is part of the difference")
+    return found
 
 
 def _remarks(verdict: Verdict, ratio: Estimate | None, equal: Estimate | None, rules: Rules) -> list[str]:

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fathom.analysis.looks import nominal_alpha, schedule
+from fathom.analysis.interval import t_interval
+from fathom.analysis.looks import false_alarms, nominal_alpha, schedule, taken
 
 PLAIN = {"planned": 5, "max_rounds": None, "looks": None, "seen": (), "done": 5}
 
@@ -54,6 +56,29 @@ def test_many_observations_at_equal_distances_give_pococks_levels(looks: int, pu
     """Pocock 1977, table 1; Jennison and Turnbull 2000, table 2.1. The allowances make ours up to 8 % stricter."""
     found = nominal_alpha(tuple(1000 * (i + 1) for i in range(looks)), 0.05)
     assert 0.92 * published <= found <= published
+
+
+@pytest.mark.parametrize(
+    ("looks", "reached"), [((5, 8), 0.066), ((5, 8, 12), 0.077), ((3, 5), 0.05), ((3, 5, 8), 0.061)]
+)
+def test_looks_beyond_the_plan_come_on_top_of_what_the_planned_one_spent(
+    looks: tuple[int, ...], reached: float
+) -> None:
+    judged = taken(**{**PLAIN, "seen": looks[:-1], "done": looks[-1]})
+    told = false_alarms(judged, 0.05)
+    assert told == pytest.approx(reached, abs=0.003)
+    values = np.random.default_rng(3).standard_normal((20_000, looks[-1]))
+    alarm = np.zeros(len(values), dtype=np.bool_)
+    for now, schedule_then in judged.items():
+        found = t_interval(values[:, :now], 1 - nominal_alpha(schedule_then, 0.05))
+        alarm |= (found.low > 0) | (found.high < 0)
+    assert told == pytest.approx(alarm.mean(), abs=0.006)
+
+
+def test_looks_that_were_declared_keep_to_the_promise() -> None:
+    judged = taken(**{**PLAIN, "max_rounds": 20, "seen": (5, 8, 12), "done": 20})
+    assert list(judged) == [5, 8, 12, 20]
+    assert false_alarms(judged, 0.05) <= 0.05
 
 
 def test_more_looks_cost_more() -> None:

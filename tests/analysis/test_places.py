@@ -114,3 +114,17 @@ def test_campaigns_of_a_search_with_other_settings_or_models_are_refused() -> No
 def test_looks_at_either_place_are_paid_for() -> None:
     merged = merge(replace(_campaign("a", 1.0), looks=(3,)), replace(_campaign("bb", 1.3), looks=(4,)))
     assert merged.looks == (3, 4)
+
+
+def test_a_campaign_that_was_looked_at_and_extended_says_what_chance_alone_shows() -> None:
+    runs = [
+        replace(run, id=f"{run.id}-{more}", round=run.round + more, order=run.order + more)
+        for more in (0, 5)
+        for run in _campaign("a", 1.0).runs
+    ]
+    extended = replace(_campaign("a", 1.0), runs=tuple(runs))
+    said = [warning for warning in analyse(replace(extended, looks=(5,))).warnings if "Looks beyond" in warning]
+    assert len(said) == 1
+    assert "in 6." in said[0]
+    planned = replace(extended, study={**extended.study, "compare": {**_COMPARE, "max_rounds": 10}}, looks=(5,))
+    assert not [warning for warning in analyse(planned).warnings if "Looks beyond" in warning]

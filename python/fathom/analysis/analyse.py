@@ -10,7 +10,7 @@ import numpy as np
 
 from fathom.analysis.advice import RuleInput, advise
 from fathom.analysis.assumed import assumptions, sensitivity_of
-from fathom.analysis.compare import ALPHA, compare_all, looks_of
+from fathom.analysis.compare import ALPHA, compare_all, false_alarms_of, looks_of
 from fathom.analysis.decision import decide
 from fathom.analysis.drift import find_drift
 from fathom.analysis.factors import amounts, load_factors
@@ -44,6 +44,9 @@ SHARED_DRIFT = 0.05
 """Drift that all variants share is mentioned from this relative change on."""
 
 _MOST_KEYS = 4
+
+_TOLD_ABOVE = 0.002
+"""Beyond the promised share of false alarms; less is within what the simulation of the looks allows for."""
 
 
 def analyse(campaign: Campaign) -> Analysis:
@@ -238,7 +241,14 @@ def _looks_warning(campaign: Campaign, rules: Rules) -> list[str]:
     if len(looks) == 1:
         return []
     nominal = level(1 - nominal_alpha(looks, ALPHA))
-    return [f"Intervals are corrected for looks after {', '.join(map(str, looks))} rounds: each has level {nominal}."]
+    found = [f"Intervals are corrected for looks after {', '.join(map(str, looks))} rounds: each has level {nominal}."]
+    reached = false_alarms_of(campaign.runs, rules, campaign.looks)
+    if reached >= ALPHA + _TOLD_ABOVE:
+        found.append(
+            f"Looks beyond those that were planned: chance alone shows a difference at one of them in {reached:.1%} of "
+            f"equal pairs, not in {percent(ALPHA)}. Declare compare.max_rounds before a campaign that may be extended."
+        )
+    return found
 
 
 def _few_requests(runs: Sequence[Run], metric: str) -> list[str]:

@@ -20,7 +20,7 @@ from fathom.analysis.estimate import CONSTANT, DETERMINISTIC, estimate_ratio
 from fathom.analysis.holm import step_down_levels
 from fathom.analysis.interval import Floats, is_constant, mean_interval
 from fathom.analysis.lag import as_measured
-from fathom.analysis.looks import nominal_alpha, schedule
+from fathom.analysis.looks import false_alarms, nominal_alpha, schedule, taken
 from fathom.analysis.model import Comparison, Estimate, Overload, SteadyState, Verdict
 from fathom.analysis.pairing import Pairing, averaged, baseline_of, pair, values_by_round
 from fathom.analysis.permutation import sign_flip_p
@@ -125,6 +125,13 @@ def looks_of(runs: Sequence[Run], rules: Rules, seen: Sequence[int]) -> tuple[in
     """The looks to pay for: those declared, those taken, and the one now."""
     done = max((run.round for run in runs), default=0)
     return schedule(planned=rules.rounds, max_rounds=rules.max_rounds, looks=rules.looks, seen=seen, done=done)
+
+
+def false_alarms_of(runs: Sequence[Run], rules: Rules, seen: Sequence[int]) -> float:
+    """How often chance alone would have shown a difference at one of the looks so far."""
+    done = max((run.round for run in runs), default=0)
+    judged = taken(planned=rules.rounds, max_rounds=rules.max_rounds, looks=rules.looks, seen=seen, done=done)
+    return false_alarms(judged, ALPHA)
 
 
 def family_levels(logs: Sequence[Floats], alpha: float, seed: int) -> list[float]:

@@ -17,6 +17,7 @@ from fathom.analysis.interval import (
     expanded_level,
     is_constant,
     mean_interval,
+    method_name,
     t_interval,
 )
 
@@ -71,6 +72,8 @@ def test_method_changes_at_twenty_observations() -> None:
     values = np.random.default_rng(2).standard_normal(BOOTSTRAP_FROM)
     assert mean_interval(values[:-1], 0.95, 1) == t_interval(values[:-1], 0.95)
     assert mean_interval(values, 0.95, 1) == bca_interval(values, 0.95, 1)
+    assert mean_interval(values, 0.998, 1) == t_interval(values, 0.998), "its tail is too light there"
+    assert method_name(len(values), 0.998) == method_name(5, 0.95) != method_name(len(values), 0.95)
 
 
 def test_same_seed_gives_the_same_bootstrap() -> None:

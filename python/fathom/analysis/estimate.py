@@ -29,7 +29,7 @@ def estimate_mean(values: Floats, *, level: float, seed: int, virtual: bool) -> 
     if is_constant(values):
         return Estimate(mean, mean, mean, level, n, DETERMINISTIC if virtual else CONSTANT)
     found = mean_interval(values, level, seed)
-    return Estimate(mean, float(found.low), float(found.high), level, n, method_name(n))
+    return Estimate(mean, float(found.low), float(found.high), level, n, method_name(n, level))
 
 
 def estimate_ratio(logs: Floats, *, level: float, seed: int, virtual: bool) -> Estimate | None:
@@ -38,7 +38,7 @@ def estimate_ratio(logs: Floats, *, level: float, seed: int, virtual: bool) -> E
     if on_logs is None:
         return None
     method = on_logs.method
-    if method == method_name(on_logs.n):
+    if method == method_name(on_logs.n, level):
         method = f"{method} on log ratios per round"
     value, low, high = (math.exp(_within_float(x)) for x in (on_logs.value, on_logs.low, on_logs.high))
     return Estimate(value, low, high, on_logs.level, on_logs.n, method)

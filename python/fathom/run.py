@@ -67,11 +67,13 @@ def execute(plan: Plan, options: Options, engine: Engine, observer: Observer) ->
         The whole campaign as it is on disk now.
 
     Raises:
-        UsageError: a run needs root, and this process is not root; nothing is made.
+        UsageError: `scratch` does not exist, or a run needs root and this process is not root; nothing is made.
         CampaignError: the directory is in use, holds something else, or cannot be written.
         ResultsError: the directory is damaged or of a newer format.
         KeyboardInterrupt: a person stopped it; finished runs are kept.
     """
+    if options.scratch is not None:
+        scratch_space.check(options.scratch)
     with campaign.locked(options.directory):
         plan = campaign.in_force(options.directory, plan)
         before = {place: results.read_run(place) for place in results.run_directories(options.directory)}

@@ -37,7 +37,9 @@ Resume = Annotated[
 Scratch = Annotated[
     Path | None,
     typer.Option(
-        "--scratch", help="Directory on the disk under test; the campaign's own if not given.", show_default=False
+        "--scratch",
+        help="An existing directory on the disk under test; the campaign's own if not given.",
+        show_default=False,
     ),
 ]
 Models = Annotated[

@@ -15,7 +15,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from fathom import locking
-from fathom.errors import FathomError
+from fathom.errors import FathomError, UsageError
 from fathom.host import leftovers
 from fathom.host.signals import ignoring_signals
 
@@ -33,11 +33,12 @@ def directory(parent: Path) -> Iterator[Path]:
     Its path is absolute, wherever `parent` begins: database servers change their working directory.
 
     Raises:
+        UsageError: the parent is no directory.
         FathomError: nothing can be created there.
     """
     parent = parent.absolute()
+    check(parent)
     try:
-        parent.mkdir(parents=True, exist_ok=True)
         remove_abandoned(parent)
         place, lock = _made(parent)
     except OSError as problem:
@@ -52,6 +53,19 @@ def directory(parent: Path) -> Iterator[Path]:
             shutil.rmtree(place, ignore_errors=True)
             if os.name != "nt":
                 os.close(lock)
+
+
+def check(parent: Path) -> None:
+    """Refuses a place that is no directory: one made here in place of a disk that is not mounted is on another disk.
+
+    Raises:
+        UsageError: it is none.
+    """
+    if not parent.is_dir():
+        raise UsageError(
+            f"{parent}: {'not a directory' if parent.exists() else 'this directory does not exist'}",
+            "name a directory on the disk to be measured; mount the disk first",
+        )
 
 
 def _made(parent: Path) -> tuple[Path, int]:

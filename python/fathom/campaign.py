@@ -51,7 +51,7 @@ def in_force(directory: Path, wanted: Plan) -> Plan:
     """
     if not (directory / "campaign.json").exists():
         others = [place.name for place in directory.iterdir() if not place.name.startswith(".")]
-        if others:
+        if others and not _half_made(directory, others, wanted):
             raise CampaignError(f"{directory}: not empty and not a campaign ({others[0]})", "name another with --out")
         return wanted
     head = results.read_head(directory)
@@ -62,6 +62,16 @@ def in_force(directory: Path, wanted: Plan) -> Plan:
     if wanted.rounds > before:
         return wanted
     return plan(wanted.study, seed=wanted.seed, rounds=before).in_order_of(begun_with)
+
+
+def _half_made(directory: Path, names: Sequence[str], wanted: Plan) -> bool:
+    """Whether this is what `_create` leaves of the same study if the disk is full, and no file of anybody else."""
+    study = directory / "study.toml"
+    return (
+        {"runs"} <= set(names) <= {"runs", study.name, "plan.json"}
+        and not any((directory / "runs").iterdir())
+        and (not study.exists() or study.read_text(encoding="utf-8") == wanted.study.text)
+    )
 
 
 def prepare(directory: Path, plan_in_force: Plan) -> None:

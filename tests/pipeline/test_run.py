@@ -14,8 +14,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from fathom import campaign, results
-from fathom.errors import CampaignError
+from fathom import campaign, record, results
+from fathom.errors import CampaignError, UsageError
 from fathom.plan import plan
 from fathom.record import HISTOGRAMS, SAMPLES
 from fathom.run import Options, execute
@@ -227,6 +227,34 @@ def test_a_directory_with_other_things_in_it_is_left_alone(
     assert not (tmp_path / "campaign.json").exists()
 
 
+@pytest.mark.parametrize("file", ["study.toml", "plan.json", "campaign.json"])
+def test_a_disk_that_was_full_at_the_start_does_not_keep_the_campaign_from_beginning(
+    make_engine: Any, make_notes: Any, study: Study, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, file: str
+) -> None:
+    written = record.replace
+
+    def full(path: Path, content: Any) -> None:
+        if path.name == file:
+            raise CampaignError(f"{path.parent}: cannot write: No space left on device")
+        written(path, content)
+
+    with monkeypatch.context() as small:
+        small.setattr(record, "replace", full)
+        with pytest.raises(CampaignError, match="No space"):
+            execute(plan(study, rounds=1), Options(tmp_path / "c"), make_engine(), make_notes())
+    assert execute(plan(study, rounds=1), Options(tmp_path / "c"), make_engine(), make_notes()).runs
+
+
+def test_a_study_of_somebody_else_is_no_beginning_of_a_campaign(
+    engine: Any, notes: Any, study: Study, tmp_path: Path
+) -> None:
+    (tmp_path / "runs").mkdir()
+    (tmp_path / "study.toml").write_text("title = 'mine'")
+    with pytest.raises(CampaignError, match="not empty"):
+        execute(plan(study), Options(tmp_path), engine, notes)
+    assert (tmp_path / "study.toml").read_text() == "title = 'mine'"
+
+
 def test_two_campaigns_in_one_directory_are_refused(engine: Any, notes: Any, study: Study, tmp_path: Path) -> None:
     with campaign.locked(tmp_path), pytest.raises(CampaignError, match="another campaign is running"):
         execute(plan(study), Options(tmp_path), engine, notes)
@@ -253,6 +281,21 @@ def test_scratch_goes_where_it_was_asked_for_and_stays_there(
         assert engine.calls
         assert all(Path(call["scratch"]).is_relative_to(disk) for call in engine.calls)
     assert files(disk) == set()
+
+
+def test_a_disk_that_is_not_mounted_is_not_measured(
+    make_engine: Any, make_notes: Any, study: Study, tmp_path: Path
+) -> None:
+    disk = tmp_path / "disk"
+    with pytest.raises(UsageError, match="disk: this directory does not exist"):
+        execute(plan(study, rounds=1), Options(tmp_path / "c", scratch=disk), make_engine(), make_notes())
+    assert files(tmp_path) == set()
+    disk.mkdir()
+    execute(plan(study, rounds=1), Options(tmp_path / "c", scratch=disk), make_engine(), make_notes())
+    disk.rmdir()
+    with pytest.raises(UsageError, match="does not exist"):
+        execute(plan(study, rounds=2), Options(tmp_path / "c"), make_engine(), make_notes())
+    assert not disk.exists()
 
 
 def test_host_names_can_be_left_out(engine: Any, notes: Any, study: Study, tmp_path: Path) -> None:

@@ -5,15 +5,14 @@ from __future__ import annotations
 import tomllib
 from dataclasses import dataclass, replace
 from importlib.resources import files
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from fathom.errors import UsageError
+from fathom.diagnose.evidence import limits_file
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
     from pathlib import Path
 
-TABLES = ("queue", "volume", "instance", "link", "tier")
 _CAPS = ("volume", "instance", "link")
 KERNELS = {"-aws": "aws", ".amzn": "aws", "-azure": "azure"}
 """Marks in the release of a kernel that a cloud builds for its machines."""
@@ -108,26 +107,11 @@ def load(extra: Path | None = None) -> Limits:
     text = (files("fathom.diagnose") / "data" / "limits.toml").read_text(encoding="utf-8")
     tables = tomllib.loads(text)
     if extra is not None:
-        added = _read(extra)
-        for table in TABLES:
+        added = limits_file.read(extra)
+        for table in tables:
             tables[table] = [*added.get(table, []), *tables[table]]
-    try:
-        return Limits(
-            tuple(Queue(**row) for row in tables["queue"]),
-            tuple(Cap(kind=kind, **row) for kind in _CAPS for row in tables[kind]),
-            tuple(Tier(**row) for row in tables["tier"]),
-        )
-    except TypeError as error:
-        raise UsageError(f"{extra}: {str(error).partition(' ')[2]}", "docs/DIAGNOSE.md shows such a file") from None
-
-
-def _read(path: Path) -> dict[str, Any]:
-    try:
-        with path.open("rb") as file:
-            found = tomllib.load(file)
-    except (OSError, tomllib.TOMLDecodeError) as error:
-        raise UsageError(f"{path}: {error}", "docs/DIAGNOSE.md shows such a file") from None
-    unknown = [name for name, rows in found.items() if name not in TABLES or not isinstance(rows, list)]
-    if unknown:
-        raise UsageError(f"{path}: there is no table {unknown[0]}", f"tables are [[{']], [['.join(TABLES)}]]")
-    return found
+    return Limits(
+        tuple(Queue(**row) for row in tables["queue"]),
+        tuple(Cap(kind=kind, **row) for kind in _CAPS for row in tables[kind]),
+        tuple(Tier(**row) for row in tables["tier"]),
+    )

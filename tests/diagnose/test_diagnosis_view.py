@@ -13,6 +13,8 @@ from typer.testing import CliRunner
 from fathom.cli import codes
 from fathom.cli.app import build
 from fathom.cli.diagnosis_view import _when
+from fathom.diagnose.evidence import limits
+from fathom.errors import UsageError
 from fathom.finding import Evidence
 
 DISK = r"\\SQL01\PhysicalDisk(1 [red]D:)"
@@ -88,6 +90,43 @@ def test_limits_of_the_user_count_and_mistakes_in_them_are_told(tmp_path: Path) 
     good.write_text('[[volume]]\nname = "gold"\niops = 3200\nsource = "contract"\n')
     _, text = run(str(path), "--limits", str(good))
     assert "gold" in text
+
+
+@pytest.mark.parametrize(
+    ("row", "words"),
+    [
+        ('name = "x"\niops = -20000\nsource = "s"', "own.toml:4: `iops` = -20000 is not a number above 0"),
+        ('name = "x"\niops = "3k"\nsource = "s"', "own.toml:4: `iops` = '3k' is not"),
+        ('name = "x"\niops = 3000', "own.toml:2: [[volume]] lacks `source`"),
+        ('nmae = "x"', "own.toml:3: [[volume]] has no key `nmae`"),
+    ],
+)
+def test_mistakes_in_limits_are_told_with_their_line(tmp_path: Path, row: str, words: str) -> None:
+    own = tmp_path / "own.toml"
+    own.write_text(f"# mine\n[[volume]]\n{row}\n")
+    with pytest.raises(UsageError) as error:
+        limits.load(own)
+    assert words in error.value.what
+    assert "keys of [[volume]]: name (a text)" in str(error.value.remedy)
+
+
+def test_limits_have_units_as_elsewhere(tmp_path: Path) -> None:
+    own = tmp_path / "own.toml"
+    own.write_text(
+        '[[volume]]\nname = "gold"\niops = "3000/s"\nbytes_per_s = "25MB/s"\nsource = "s"\n'
+        '[[tier]]\nname = "array"\ntarget_s = "9ms"\nsource = "s"\n'
+    )
+    known = limits.load(own)
+    assert (known.caps[0].iops, known.caps[0].bytes_per_s, known.tiers[0].target_s) == (3000, 25e6, 0.009)
+
+
+def test_one_log_is_named_once(tmp_path: Path) -> None:
+    path = log(tmp_path / "log", 120)
+    link = tmp_path / "link"
+    link.symlink_to(path)
+    for other in (path, link):
+        found, _ = run(str(path), str(other))
+        assert found == codes.USAGE
 
 
 def test_a_window_over_midnight_has_both_dates() -> None:

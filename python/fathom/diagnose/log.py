@@ -26,6 +26,7 @@ from fathom.diagnose.source import Source
 from fathom.diagnose.summary import summary
 from fathom.diagnose.table import SCHEMA, Block, Series, checked, rows
 from fathom.diagnose.unnamed import Unnamed
+from fathom.errors import UsageError
 
 IN_MEMORY = 192 << 20
 """Bytes of samples that are kept in memory; those behind them go to disk."""
@@ -111,6 +112,15 @@ def blocks(source: Source, importer: Importer | None = None) -> Iterator[Block]:
             yield good
 
 
+def _check_distinct(paths: Sequence[Path]) -> None:
+    """A log that is read twice counts twice."""
+    for place, path in enumerate(paths):
+        for other in paths[:place]:
+            if path == other or (path.exists() and other.exists() and path.samefile(other)):
+                same = "" if path == other else f" as {other}"
+                raise UsageError(f"{path}: this log is named already{same}", "name each log once")
+
+
 def read(
     paths: Sequence[Path],
     zone: Zone | None = None,
@@ -128,9 +138,11 @@ def read(
         start_ns: when logs began whose times count from their start.
 
     Raises:
+        UsageError: one log is named twice.
         LogError: a log cannot be read or is damaged, none of them holds a sample, or two hold one metric of volumes
             that they do not name.
     """
+    _check_distinct(paths)
     kept = _Kept()
     notes: list[LogNotes] = []
     empty: list[Source] = []

@@ -89,6 +89,17 @@ def test_report_exports_tables_and_charts(fathom: Any, study: Path, tmp_path: Pa
     assert {path.suffix for path in (tmp_path / "figures").rglob("*") if path.is_file()} >= {".csv", ".parquet", ".svg"}
 
 
+def test_a_report_goes_into_a_directory_that_exists(fathom: Any, study: Path, tmp_path: Path) -> None:
+    fathom("simulate", study, "--out", "c", "--rounds", "2", "--quiet")
+    (tmp_path / "pages").mkdir()
+    done = fathom("report", "c", "--html", "pages")
+    assert done.returncode == 0, done.stderr
+    assert (tmp_path / "pages" / "report.html").stat().st_size > 1000
+    done = fathom("report", "c", "--html", "nowhere/x.html")
+    assert done.returncode == 4
+    assert not (tmp_path / "nowhere").exists()
+
+
 def test_plan_prints_every_run_without_running(fathom: Any, study: Path, tmp_path: Path) -> None:
     lines = fathom("plan", study).stdout
     data = json.loads(fathom("plan", study, "--json").stdout)

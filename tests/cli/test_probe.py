@@ -298,6 +298,13 @@ def test_it_measures_this_disk_and_leaves_nothing(fathom: Any, tmp_path: Path) -
     assert list(tmp_path.iterdir()) == []
 
 
+def test_a_file_is_no_directory_to_probe(fathom: Any, tmp_path: Path) -> None:
+    (tmp_path / "data.db").touch()
+    refused = fathom("probe", "data.db", "--look-only")
+    assert refused.returncode == 2
+    assert f"fathom probe {tmp_path}" in refused.stderr
+
+
 def test_looking_writes_nothing(fathom: Any, tmp_path: Path) -> None:
     os.chmod(tmp_path, 0o500)  # noqa: PTH101 - what is tested is a directory that cannot be written
     done = fathom("probe", ".", "--look-only")

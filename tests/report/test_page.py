@@ -32,6 +32,7 @@ def test_every_scene_is_one_small_page_that_loads_nothing(html: str) -> None:
 
 def test_the_largest_campaign_stays_below_two_megabytes(tmp_path: Path) -> None:
     scene = report_scenes.large(tmp_path)
+    (tmp_path / "out").mkdir()
     place = Report(scene.analysis, scene.campaign).page(tmp_path / "out" / "report.html")
     assert place.stat().st_size <= MOST_BYTES
     assert "are too many for the page" in place.read_text("utf-8")

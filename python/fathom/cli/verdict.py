@@ -56,11 +56,11 @@ def show(
         The exit code.
     """
     from fathom.report import Report
-    from fathom.report.files import FORMATS
+    from fathom.report.files import FORMATS, page_at
 
     result = analysed(found)
     shown = Report(result, found, anonymise=anonymise)
-    place = report or found.directory / REPORT
+    place = page_at(report or found.directory, REPORT)
     with record.writing(place.parent):
         shown.page(place)
     note_look(found.directory, found.complete_rounds)

@@ -49,14 +49,18 @@ class Storage:
 
 
 def look(path: Path) -> Storage:
-    """What is under a path; for a file, under its directory.
+    """What is under a directory.
 
     Raises:
-        UsageError: the path does not exist or cannot be looked at.
+        UsageError: it does not exist, is none, or cannot be looked at.
     """
     try:
-        resolved = path.resolve(strict=True)
-        directory = resolved if resolved.is_dir() else resolved.parent
+        directory = path.resolve(strict=True)
+        if not directory.is_dir():
+            raise UsageError(
+                f"{path}: not a directory, and a scratch file needs one",
+                f"`fathom probe {directory.parent}` probes the disk that it is on",
+            )
         system = mounts.file_system(directory)
     except OSError as problem:
         raise UsageError(

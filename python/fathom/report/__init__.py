@@ -42,7 +42,7 @@ class Report:
         return build(self._analysis, self._campaign, anonymise=self._anonymise)
 
     def page(self, out: Path) -> Path:
-        """Writes one self-contained HTML file, as a whole or not at all, and gives its path; makes its directory.
+        """Writes one self-contained HTML file, as a whole or not at all, and gives its path.
 
         Raises:
             OSError: the file cannot be written.

@@ -25,6 +25,7 @@ def export_document(document: Document, directory: Path, formats: Sequence[str])
     if unknown:
         raise ValueError(f"cannot export {', '.join(unknown)}: choose from {', '.join(FORMATS)}")
     wanted = tuple(dict.fromkeys(formats))
+    directory.mkdir(parents=True, exist_ok=True)
     written = []
     for table in document.tables():
         for name in (name for name in wanted if name in TABLE_FORMATS):
@@ -63,9 +64,13 @@ def parquet_bytes(table: Table) -> bytes:
     return buffer.getvalue()
 
 
+def page_at(out: Path, name: str) -> Path:
+    """The file of a page; in a directory it is called `name`."""
+    return out / name if out.is_dir() else out
+
+
 def write_whole(path: Path, content: bytes) -> Path:
     """Writes a file under a temporary name and puts it in place: a reader never sees half of it."""
-    path.parent.mkdir(parents=True, exist_ok=True)
     partial = path.with_name(f".{path.name}.{os.getpid()}")
     try:
         partial.write_bytes(content)

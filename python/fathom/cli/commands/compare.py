@@ -43,9 +43,10 @@ def compare(
     """
     from fathom import record, results
     from fathom.cli.output import note, print_json
-    from fathom.cli.verdict import analysed, exit_code, note_look, summary
+    from fathom.cli.verdict import REPORT, analysed, exit_code, note_look, summary
     from fathom.compare import merge
     from fathom.report import Report
+    from fathom.report.files import page_at
 
     one, other = results.read(first), results.read(second)
     if rounds is not None:
@@ -61,6 +62,7 @@ def compare(
     places = merged.places
     shown = Report(result, merged)
     if html is not None:
+        html = page_at(html, REPORT)
         with record.writing(html.parent):
             shown.page(html)
         note(f"report: {html}")

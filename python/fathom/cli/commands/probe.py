@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from fathom.probe.matrix import Matrix
     from fathom.probe.storage import Storage
 
-Target = Annotated[Path, typer.Argument(metavar="PATH", help="A directory on the disk to probe.", show_default=False)]
+Target = Annotated[Path, typer.Argument(metavar="DIR", help="A directory on the disk to probe.", show_default=False)]
 Size = Annotated[
     int,
     typer.Option(
@@ -37,7 +37,7 @@ def probe(
 ) -> None:
     """Tell what a disk is and what it suits.
 
-    Describes the disk under a path, measures it for half a minute, and says what that means for a database's log
+    Describes the disk under a directory, measures it for half a minute, and says what that means for a database's log
     and data files. Does not need root. Writes only to an unnamed scratch file, which is gone when the command ends,
     however it ends.
     """

@@ -14,7 +14,11 @@ from fathom.errors import UsageError
 Directory = Annotated[Path, typer.Argument(metavar="DIR", help="A campaign directory.", show_default=False)]
 Html = Annotated[
     Path | None,
-    typer.Option("--html", help="Where the HTML file goes; DIR/report.html if not given.", show_default=False),
+    typer.Option(
+        "--html",
+        help="Where the HTML file goes, report.html in a directory; DIR/report.html if not given.",
+        show_default=False,
+    ),
 ]
 Export = Annotated[
     Path | None,
@@ -45,6 +49,7 @@ def report(
     """
     from fathom import results
     from fathom.cli.verdict import REPORT, show
+    from fathom.report.files import page_at
 
     if printed not in PRINTED:
         raise UsageError(f'the format "{printed}" is not known', f"choose one of {', '.join(PRINTED)}")
@@ -52,7 +57,7 @@ def report(
     markdown = printed == "markdown"
     code = show(found, as_json=as_json, report=html, anonymise=anonymise, markdown=markdown, export=export)
     if open_it:
-        typer.launch((html or directory / REPORT).absolute().as_uri())
+        typer.launch(page_at(html or directory, REPORT).absolute().as_uri())
     raise typer.Exit(code)
 
 

@@ -14,9 +14,9 @@ STOPPED = 130
 MEANINGS = {
     OK: "done; every run finished",
     RUN_FAILED: "the campaign completed, but at least one run failed or got nothing done (the results say why)",
-    USAGE: "a mistake in the command line or in a study",
+    USAGE: "a mistake in the command line, a study, settings or models, or no such file of them",
     NOT_COMPARABLE: "no comparison is possible, or the two campaigns must not be compared",
-    BROKEN: "files cannot be read or written, or results are damaged or of a newer format",
+    BROKEN: "results or logs cannot be read or written, or are damaged or of a newer format",
     WARNING: "`diagnose`: storage is limited, and some users wait for it",
     CRITICAL: "`diagnose`: storage is limited, and most waiting is for it",
     CANNOT_TELL: "`diagnose`: the logs do not allow a diagnosis; the counters to collect are listed",

@@ -37,7 +37,13 @@ Size = Annotated[str | None, typer.Option("--size", "-s", help="Bytes of a reque
 Read = Annotated[str | None, typer.Option("--read", help="Share of reads; the rest are writes. 100% if not given.")]
 Depth = Annotated[
     int | None,
-    typer.Option("--depth", "-d", min=1, max=65536, help="Requests outstanding; 1, with --rate at most 1024."),
+    typer.Option(
+        "--depth",
+        "-d",
+        min=1,
+        max=65536,
+        help="Requests outstanding, with --rate at most; 1 if not given, with --rate 1024.",
+    ),
 ]
 Rate = Annotated[
     int | None,

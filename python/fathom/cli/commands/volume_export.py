@@ -125,10 +125,10 @@ COMMAND = Command(
     export,
     (
         "fathom volume export fathomd.toml --to systemd --mount data=/srv/data --unit postgresql.service",
-        "fathom volume export fathomd.toml --to lvm --out scripts",
+        "fathom volume export packaging/examples/durable.toml --to lvm --out scripts",
         (
-            "fathom volume export fathomd.toml --to storage-spaces --device ebs=vol1 --device nvme=local:2 "
-            "--spare-disk vol2"
+            "fathom volume export packaging/examples/postgresql.toml --to storage-spaces --leave-out data.drain_target "
+            "--leave-out data.lag_max --device ebs=vol1 --device nvme=local:2 --spare-disk vol2"
         ),
     ),
 )

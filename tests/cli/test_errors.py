@@ -236,3 +236,33 @@ def test_a_reader_of_the_output_that_goes_is_no_failure(finished: Path) -> None:
         assert process.stdout is not None
         process.stdout.close()
         assert process.wait() == 0
+
+
+def test_a_full_disk_under_the_output_is_one_line() -> None:
+    with Path("/dev/full").open("w") as full:
+        done = subprocess.run(
+            [sys.executable, "-m", "fathom", "--help"], stdout=full, stderr=subprocess.PIPE, text=True, check=False
+        )
+    assert done.returncode == 4
+    assert done.stderr == "error: cannot print what was asked for: No space left on device\n"
+
+
+def test_a_locale_without_a_character_costs_no_output() -> None:
+    ascii_only = {**os.environ, "LC_ALL": "C", "PYTHONIOENCODING": "ascii"}
+    program = (
+        "from fathom.cli import app, main, output\n"
+        "app.build = lambda: lambda **_: (output.print_json({'a': '\\u2013'}), print('\\u2013 x'))\n"
+        "main()"
+    )
+    done = subprocess.run([sys.executable, "-c", program], env=ascii_only, capture_output=True, text=True, check=False)
+    assert done.stdout == '{\n  "a": "\\u2013"\n}\n? x\n', done.stderr
+
+
+def test_an_interrupt_before_a_command_begins_is_no_traceback() -> None:
+    begins = (
+        "import sys, types; app = types.ModuleType('fathom.cli.app'); sys.modules['fathom.cli.app'] = app\n"
+        "def build(): raise KeyboardInterrupt\n"
+        "app.build = build\nfrom fathom.cli import main\nmain()"
+    )
+    done = subprocess.run([sys.executable, "-c", begins], capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stderr) == (130, "stopped\n")

@@ -3,14 +3,41 @@
 Nothing heavy is imported before a command has been chosen: `fathom --help` costs no more than typer itself.
 """
 
+import io
 import os
+import sys
+from typing import NoReturn
 
 
 def main() -> None:
     """The entry point of `fathom`; ends the process with one of the exit codes of `codes.py`."""
+    from fathom.cli import codes
+
     # numpy and scipy each load an OpenBLAS whose threads spin from the import on: a quarter of a second of CPU time for
     # matrices of a few rows.
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
-    from fathom.cli.app import build
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            # A locale without a character of a table shall not cost the rest of it.
+            stream.reconfigure(errors="replace")
+    try:
+        from fathom.cli.app import build
 
-    build()(prog_name="fathom")
+        try:
+            build()(prog_name="fathom")
+        finally:
+            sys.stdout.flush()
+    except KeyboardInterrupt:
+        _end(codes.STOPPED, "stopped")
+    except BrokenPipeError:
+        _end(codes.OK)
+    except OSError as problem:
+        _end(codes.BROKEN, f"error: cannot print what was asked for: {problem.strerror or problem}")
+
+
+def _end(code: int, told: str = "") -> NoReturn:
+    """Ends with a code. What is left in the buffer goes nowhere: the interpreter would fail to write it once more."""
+    if told:
+        sys.stderr.write(f"{told}\n")
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    sys.exit(code)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import json
 import math
+import sys
 from collections.abc import Mapping
 from enum import Enum
 from pathlib import Path
@@ -18,7 +19,9 @@ if TYPE_CHECKING:
 
 def print_json(value: Any) -> None:
     """One JSON document on standard output; records become objects, numbers that JSON cannot hold become null."""
-    typer.echo(json.dumps(plain(value), indent=2, ensure_ascii=False, allow_nan=False))
+    # Where the locale lacks a character, JSON has another spelling of it.
+    spelled = not (sys.stdout.encoding or "").lower().startswith("utf")
+    typer.echo(json.dumps(plain(value), indent=2, ensure_ascii=spelled, allow_nan=False))
 
 
 def plain(value: Any) -> Any:

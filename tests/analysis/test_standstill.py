@@ -7,7 +7,7 @@ from collections.abc import Mapping
 
 import pytest
 
-from analysis.conftest import FACTOR, make_campaign, make_run
+from analysis.conftest import FACTOR, make_campaign, make_run, stated
 from fathom.analysis.analyse import analyse
 from fathom.analysis.capacity import limit_of
 from fathom.analysis.goals import goal_answer, miss_words
@@ -113,7 +113,14 @@ def offered(
     ]
 
 
-LOADS = {"loads": {"workload.rate": "rate"}}
+LOADS = {
+    "loads": {"workload.rate": "rate"},
+    "variants": [
+        stated({FACTOR: one, "workload.rate": rate}, demand={"rate": rate})
+        for one in ("plain", "cache")
+        for rate in (1000, 2000)
+    ],
+}
 
 
 def test_a_load_at_which_the_volume_stood_still_is_not_called_sustained() -> None:

@@ -11,7 +11,7 @@ import re
 from collections.abc import Sequence
 
 from fathom.analysis.model import Comparison, Guard, Verdict
-from fathom.analysis.words import effect, left_out, listed, pair, short
+from fathom.analysis.words import effect, left_out, listed, pair, rounds, short
 from fathom.metrics import metric as metric_facts
 
 LARGE = 2.0
@@ -30,6 +30,20 @@ def guard_words(guard: Guard) -> str:
     if guard.change is None:
         return f"{short(guard.metric)}: {values}"
     return f"{short(guard.metric)} is {effect(guard.change)} worse ({values})"
+
+
+def better_words(guard: Guard) -> str:
+    """A guard in which the variant is better: `p99 latency is 10 × lower (5.00 against 50.0 ms)`."""
+    return _words(guard, "is")
+
+
+def doubt_words(guard: Guard) -> str:
+    """A guard of which it is not certain that it held, and what would settle it."""
+    seen = f" so far {_words(guard, 'is').removeprefix(short(guard.metric) + ' is ')}" if guard.change else ""
+    most = f", and may be up to {effect(guard.most)} worse" if guard.most is not None else ""
+    more = guard.more_rounds
+    settle = f"about {rounds(more)} more would tell" if more else "lengthen the runs, or find what makes it scatter"
+    return f"not certain: {short(guard.metric)} is{seen}{most}; {settle}"
 
 
 def differing(comparison: Comparison) -> tuple[Guard, ...]:

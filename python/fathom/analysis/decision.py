@@ -67,7 +67,7 @@ def decide(
     if told is None or not choice:
         return Decision(groups, told, goals=goals)
     as_good = _larger_alike(told, groups, study, alike) if told.ahead else _like_baseline(told, groups)
-    taken = told.variant if told.ahead and not told.behind else told.baseline if not told.ahead else None
+    taken = told.variant if told.clear else None if told.ahead or told.unknown else told.baseline
     return Decision(groups, told, taken, as_good, goals)
 
 
@@ -79,7 +79,7 @@ def _by_goals(
         keys = [variant_key(standing.variant) for standing in goals.candidates]
         able = [group for group in groups if variant_key(group.variant) in keys]
         best = _told(able, study, choice=True, alike=alike)
-        if best is not None and best.ahead and not best.behind:
+        if best is not None and best.clear:
             return Decision(groups, best, best.variant, goals=goals)
         base = next((group.baseline for group in groups if variant_key(group.baseline) in keys), None)
         return Decision(groups, best or told, base or goals.candidates[0].variant, goals=goals)

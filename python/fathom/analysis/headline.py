@@ -210,15 +210,8 @@ def same_levels(compared: Comparison | Group, study: Mapping[str, Any]) -> Varia
 
 def _of_comparisons(analysis: Analysis, study: Mapping[str, Any]) -> str:
     comparisons, decision = analysis.comparisons, analysis.decision
-    if (
-        all(c.alike and (c.verdict is Verdict.EQUIVALENT or not c.worsened) for c in comparisons)
-        and len(comparisons) > 1
-    ):
-        within = percent(comparisons[0].margin)
-        bases = {label(c.baseline, study, apart_from=c.variant) for c in comparisons}
-        who = "both variants" if len(comparisons) == 2 else f"all {len(comparisons)} variants"
-        said = f"{who} are equivalent to {' or '.join(sorted(bases))}{_in(comparisons[0])} within {within}"
-        return _sentence(said + _range(comparisons))
+    if all(c.alike for c in comparisons) and len(comparisons) > 1:
+        return _all_alike(analysis, study)
     over = capacity(analysis, study)
     told = decision.told
     if told is not None and told.decided:
@@ -233,6 +226,26 @@ def _of_comparisons(analysis: Analysis, study: Mapping[str, Any]) -> str:
     if over and (not open_ones or (told is not None and told.relieved)):
         return " ".join(over)
     return " ".join([*_open(open_ones, study, analysis.round_s), *over])
+
+
+def _all_alike(analysis: Analysis, study: Mapping[str, Any]) -> str:
+    """That no variant differs from its baseline, and what the dearest of them is paid with."""
+    comparisons, groups = analysis.comparisons, analysis.decision.groups
+    within = percent(comparisons[0].margin)
+    bases = {label(group.baseline, study, apart_from=group.variant) for group in groups}
+    among = f"{_in(comparisons[0])} within {within}"
+    if len(groups) == 1:
+        who = label(groups[0].variant, study, apart_from=groups[0].baseline)
+        loads = "both loads" if len(comparisons) == 2 else f"all {len(comparisons)} loads"
+        said = f"{who} and {' or '.join(bases)} are equivalent{among} at {loads}"
+    else:
+        who = "both variants" if len(groups) == 2 else f"all {len(groups)} variants"
+        everywhere = " at every load" if len(comparisons) > len(groups) else _range(comparisons)
+        said = f"{who} are equivalent to {' or '.join(sorted(bases))}{among}{everywhere}"
+    dear = max((c for c in comparisons if c.worsened), key=lambda c: c.worsened[0].harm, default=None)
+    dear = dear or next((c for c in comparisons if c.losses), None)
+    price = _price(dear).removeprefix(", but ").removeprefix(", and ").removeprefix("; ") if dear is not None else ""
+    return _sentence(f"{said}, but {label(dear.variant, study)}: {price}" if dear is not None else said)
 
 
 def _range(comparisons: Sequence[Comparison]) -> str:
@@ -277,7 +290,19 @@ def over_loads(group: Group, analysis: Analysis, study: Mapping[str, Any]) -> st
             said += f", {effect_of(comparison.ratio, factor=is_latency(comparison))}{way}{at(comparison)}"
     worst = group.paid
     price = _price(first) if worst is None else _price(worst, f" at {load_words(worst.variant, loads, study)}")
-    return _sentence(f"{said}{price}")
+    unknown = [f"at {load_words(c.variant, loads, study)} {unknown_words(c)}" for c in group.unknown[:_MOST_BESIDE]]
+    rest = len(group.unknown) - len(unknown)
+    unknown += [f"at {rest} more {'loads' if rest > 1 else 'load'} it is not known"] if rest > 0 else []
+    return _sentence("; ".join([f"{said}{price}", *unknown]))
+
+
+def unknown_words(comparison: Comparison) -> str:
+    """Why a comparison does not tell which side is better: `it is undecided (2,738 against 5,127 IOPS, ...)`."""
+    if comparison.verdict is Verdict.NOT_COMPARABLE or comparison.ratio is None:
+        why = comparison.reasons[0] if comparison.reasons else "no complete round"
+        return f"it is not comparable ({why.rstrip('.')})"
+    values = _values(comparison).removeprefix(": ")
+    return f"it is undecided ({values + ', ' if values else ''}{_open_evidence(comparison, comparison.ratio)})"
 
 
 def _rank(told: Comparison, decided: Sequence[Comparison]) -> str:

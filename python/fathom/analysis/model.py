@@ -89,8 +89,10 @@ class Guard:
             in some round.
         variant, baseline: mean over the rounds both have, in the metric's unit.
         worse: beyond the guard margin, and certain where there are rounds enough to tell.
-        unclear: beyond the guard margin, but the scatter between rounds could explain it.
+        unclear: neither that, nor shown to be within the guard margin.
         better: as `worse`, the other way round.
+        most: of one that is unclear, how many times worse it may be; None where the rounds do not bound it.
+        more_rounds: of one that is unclear, about how many more rounds would tell; None if not affordable to say.
         requests: of a latency whose requests are other work in the variant than in the baseline, both: that is told and
             judges nothing. None where they are the same.
         left_out: of a latency, what it leaves out of the variant's worst run, where that is more than the percentile
@@ -106,6 +108,8 @@ class Guard:
     requests: tuple[Request, Request] | None = None
     left_out: LeftOut | None = None
     better: bool = False
+    most: float | None = None
+    more_rounds: int | None = None
 
     @property
     def harm(self) -> tuple[bool, bool, bool, float]:
@@ -261,6 +265,26 @@ class Comparison:
         return tuple(guard for guard in self.guards if guard.worse)
 
     @property
+    def bettered(self) -> tuple[Guard, ...]:
+        """The guards that are certainly better by more than their margin, the largest change first."""
+        better = (guard for guard in self.guards if guard.better and guard.change is not None)
+        return tuple(sorted(better, key=lambda guard: guard.change or 0.0))
+
+    @property
+    def unclear(self) -> tuple[Guard, ...]:
+        """The guards that neither held nor certainly did not."""
+        return tuple(guard for guard in self.guards if guard.unclear)
+
+    def may_be(self, *, better: bool) -> bool:
+        """Whether the variant may be better, or worse, by more than the margin, although nothing shows it."""
+        if self.verdict is Verdict.NOT_COMPARABLE:
+            return True
+        if self.verdict is not Verdict.UNDECIDED:
+            return False
+        equal, most = self.equivalence, 1 + self.margin
+        return equal is None or not equal.has_interval or (equal.high >= most if better else equal.low <= 1 / most)
+
+    @property
     def stood_still(self) -> Guard | None:
         """The guard on standstills, where it did not hold."""
         return next((guard for guard in self.guards if guard.stood_still), None)
@@ -306,9 +330,24 @@ class Group:
 
     @property
     def paid(self) -> Comparison | None:
-        """The comparison with a difference whose guards are the worst; None where all held."""
-        paid = (c for c in self.decided if c.worsened)
+        """The comparison whose guards are the worst, whatever its verdict; None where none is worse."""
+        paid = (c for c in self.comparisons if c.worsened)
         return max(paid, key=lambda one: one.worsened[0].harm, default=None)
+
+    @property
+    def doubtful(self) -> tuple[Comparison, ...]:
+        """The comparisons with guards of which it is not certain that they held."""
+        return tuple(c for c in self.comparisons if c.unclear)
+
+    @property
+    def unknown(self) -> tuple[Comparison, ...]:
+        """Where nothing rules out the opposite of what is known elsewhere."""
+        return tuple(c for c in self.comparisons if c.may_be(better=not self.ahead))
+
+    @property
+    def clear(self) -> bool:
+        """Whether the variant is better somewhere and shown to be no worse anywhere."""
+        return self.ahead and not self.behind and not self.unknown
 
     @property
     def alike(self) -> bool:

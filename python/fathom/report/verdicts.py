@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from fathom.analysis.beside import differing
 from fathom.analysis.model import Comparison, Guard, Verdict
 from fathom.analysis.words import effect, quantity, short
@@ -39,9 +41,19 @@ def sign(verdict: Verdict) -> str:
 
 
 def tone(comparison: Comparison) -> Tone:
-    """The tone of the verdict's colour: amber for a better result that has a price."""
+    """The tone of the verdict's colour: amber for a better or equal result that has a price."""
     found = _SIGNS[comparison.verdict][1]
-    return Tone.WARN if found is Tone.GOOD and (price(comparison) or comparison.flipped) else found
+    fine = found in (Tone.GOOD, Tone.PLAIN)
+    return Tone.WARN if fine and (price(comparison) or comparison.flipped) else found
+
+
+def tone_of_all(comparisons: Sequence[Comparison]) -> Tone:
+    """The tone of an answer that rests on several comparisons: good only if each is, and no guard is in doubt."""
+    found = {tone(comparison) for comparison in comparisons}
+    if found == {Tone.BAD}:
+        return Tone.BAD
+    doubtful = any(comparison.unclear or comparison.may_be(better=False) for comparison in comparisons)
+    return Tone.WARN if doubtful or found & {Tone.WARN, Tone.BAD} else Tone.GOOD if Tone.GOOD in found else Tone.PLAIN
 
 
 def price(comparison: Comparison) -> str:

@@ -9,23 +9,29 @@ import math
 from collections.abc import Iterator, Sequence
 
 from fathom.analysis.advice import commands
+from fathom.analysis.advice.alike import alike
+from fathom.analysis.advice.price import (
+    MOST_LOADS,
+    at_load,
+    doubted,
+    doubts,
+    forgone,
+    losses_by,
+    losses_of,
+    places,
+    worse,
+)
 from fathom.analysis.advice.rule import Rule, RuleInput
-from fathom.analysis.beside import guard_words
 from fathom.analysis.capacity import capacity, rising, stood_still, where_met
-from fathom.analysis.factors import load_words, same_load
-from fathom.analysis.headline import over_loads, request_words, same_levels
+from fathom.analysis.factors import same_load
+from fathom.analysis.headline import over_loads, request_words, same_levels, unknown_words
 from fathom.analysis.levels import amount
-from fathom.analysis.model import Comparison, GoalAnswer, Group, Sensitivity, Source, Verdict, soonest
+from fathom.analysis.model import Comparison, GoalAnswer, Group, Sensitivity, Verdict, soonest
 from fathom.analysis.stripes import stripe_words
 from fathom.analysis.variants import Variant, label, matches, of_variant, variant_key
-from fathom.analysis.words import capital, effect, evidence, listed, milliseconds, percent, short
+from fathom.analysis.words import capital, effect, listed, milliseconds, percent, short
 from fathom.finding import Evidence, Finding, Remedy, Severity
 from fathom.metrics import metric
-
-_MOST_LOADS = 4
-"""Loads that are told one by one."""
-
-_WITHOUT = {Source.CREDITS: "it needs no burst credits", Source.CACHE: "it fills no cache"}
 
 
 def find(given: RuleInput) -> Iterator[Finding]:
@@ -43,7 +49,7 @@ def find(given: RuleInput) -> Iterator[Finding]:
     elif told is not None and (told.decided or told.relieved or told.sunk):
         yield _of(told, given)
     elif all(c.verdict is Verdict.EQUIVALENT for c in choices):
-        yield _alike(choices[0], given)
+        yield alike(decision.groups, given)
     elif broken := [c for c in choices if c.verdict is Verdict.NOT_COMPARABLE]:
         yield _broken(broken[0], given)
 
@@ -58,7 +64,7 @@ def _effect(told: Group, given: RuleInput) -> Finding:
     found = told.decided[0]
     who = label(told.variant, given.study, apart_from=told.baseline)
     action = f"Plan for it: {who} is a condition, not a choice."
-    if all(c.within_margin for c in told.decided) and not found.worsened:
+    if all(c.within_margin for c in told.decided) and told.paid is None:
         action = f"Nothing to plan for: the difference is within {percent(found.margin)}."
     return Finding(
         "effect",
@@ -66,7 +72,7 @@ def _effect(told: Group, given: RuleInput) -> Finding:
         _what(told, given),
         Severity.NOTE,
         found.ratio.level or 0.5 if found.ratio is not None else 0.5,
-        tuple(Evidence(f"{capital(guard_words(guard))}.") for guard in found.worsened[:3]),
+        tuple(Evidence(f"{capital(text)}.") for text in worse(told, given)),
         remedies=(Remedy(action),),
     )
 
@@ -76,26 +82,29 @@ def _of(told: Group, given: RuleInput) -> Finding:
     decided = told.decided
     small = all(c.verdict in (Verdict.FASTER_SMALL, Verdict.SLOWER_SMALL) for c in decided) and bool(decided)
     if decided and told.alike:
-        return _alike(decided[0], given)
+        groups = given.analysis.decision.groups
+        return alike(groups if all(group.alike for group in groups) else [told], given)
     if decided and metric(told.comparisons[0].metric).higher_is_better is None:
         return _neither(decided[0], given)
     taken = given.analysis.decision.taken
     if taken is None:
-        return _by_load(told, given)
+        return _by_load(told, given) if told.ahead and told.behind else _in_part(told, given)
     faster = variant_key(taken) == variant_key(told.variant)
     left = told.baseline if faster else told.variant
     who = label(taken, given.study, apart_from=left)
-    price = _price(told, given) if faster else []
-    lost = _lost(told, variant=faster) or _lost_by(taken, given)
+    price = _price(told, given) if faster else forgone(told, given)
+    lost = losses_of(told, variant=faster) or losses_by(taken, given)
     price += _reserve(taken, given)
     flipped = _flipped(told)
+    same = same_levels(told, given.study)
+    at = f" with {label(same, given.study)}" if same else ""
     if flipped and faster:
         action = f"Do not choose {who} yet: the verdict depends on an assumed latency."
     elif price or lost:
         action = f"Weigh the gain of {who} against its price" + (": it is no free choice." if small else ".")
+    elif faster and told.doubtful:
+        action = f"Choose {who}{at} once it is known that {doubted(told)} held."
     else:
-        same = same_levels(told, given.study)
-        at = f" with {label(same, given.study)}" if same else ""
         action = f"{'Choose' if faster else 'Stay with'} {who}{at}" + (", if it costs nothing." if small else ".")
     return _finding(told, given, taken, left, action=action, price=price, lost=lost)
 
@@ -115,13 +124,15 @@ def _finding(
     ratio = told.decided[0].ratio if told.decided else None
     settings = tuple(commands.setting(f, v) for f, v in taken.items() if left.get(f) != v)
     faster, what = variant_key(taken) == variant_key(told.variant), _what(told, given)
+    unsure = doubts(told, given) if faster else []
+    said = (*price, *_held(told, faster=faster), *unsure)
     return Finding(
         "trade-off" if paid else "choice",
         label(taken, given.study, apart_from=left),
         what,
-        Severity.WARNING if paid else Severity.GOOD,
+        Severity.WARNING if paid or unsure else Severity.GOOD,
         (ratio.level if ratio is not None else 0.95) or 0.5,
-        tuple(Evidence(f"{capital(text)}.") for text in (*price, *_held(told, faster=faster))),
+        tuple(Evidence(f"{capital(text)}.") for text in said),
         harm=f"What may be lost: {risk}." if risk and risk not in what else None,
         remedies=(Remedy(action, settings, risk=_with_stripes(_risk(told, risk), taken, left, given)),),
     )
@@ -138,7 +149,7 @@ def _by_load(told: Group, given: RuleInput) -> Finding:
     base = label(told.baseline, given.study, apart_from=told.variant)
     better = [c for c in told.comparisons if c in told.relieved or c.verdict in (Verdict.FASTER, Verdict.FASTER_SMALL)]
     worse = [c for c in told.comparisons if c in told.sunk or c.verdict in (Verdict.SLOWER, Verdict.SLOWER_SMALL)]
-    at, other = (_places(some, given) for some in (better, worse))
+    at, other = (places(some, given) for some in (better, worse))
     return Finding(
         "by-load",
         who,
@@ -147,6 +158,33 @@ def _by_load(told: Group, given: RuleInput) -> Finding:
         0.9,
         tuple(Evidence(f"{capital(text)}.") for text in _price(told, given)),
         remedies=(Remedy(f"Choose by the load that you have: {who} is better at {at}, {base} at {other}."),),
+    )
+
+
+def _in_part(told: Group, given: RuleInput) -> Finding:
+    """What is known at some loads only: no other load may be answered from them."""
+    side, other = (told.variant, told.baseline) if told.ahead else (told.baseline, told.variant)
+    who = label(side, given.study, apart_from=other)
+    known = [c for c in told.comparisons if not c.may_be(better=not told.ahead)]
+    at, unknown = (places(some, given) for some in (known, told.unknown))
+    price = _price(told, given) if told.ahead else forgone(told, given)
+    what = f"{'Choose' if told.ahead else 'Stay with'} {who} at {at} only"
+    if price:
+        what = f"Weigh the gain of {who} at {at} against its price"
+    said = [f"{at_load(c, given)}: {unknown_words(c)}" for c in told.unknown[:MOST_LOADS]]
+    return Finding(
+        "by-load",
+        who,
+        _what(told, given),
+        Severity.WARNING,
+        0.9,
+        tuple(Evidence(f"{capital(text)}.") for text in (*said, *price, *doubts(told, given))),
+        remedies=(
+            Remedy(
+                f"{what}: at {unknown} it is not known whether it is worse.",
+                verify="The report then has a verdict at every load.",
+            ),
+        ),
     )
 
 
@@ -160,7 +198,7 @@ def _by_goals(goals: GoalAnswer, given: RuleInput) -> Finding:
     who = label(taken, given.study)
     group = next(iter(of_variant(decision.groups, taken)), None)
     price = _price(group, given) if group is not None else []
-    lost = (_lost(group, variant=True) if group is not None else ()) or _lost_by(taken, given)
+    lost = (losses_of(group, variant=True) if group is not None else ()) or losses_by(taken, given)
     price += _reserve(taken, given)
     turns = any(variant_key(variant) == variant_key(taken) for _, variant, _ in goals.flips)
     if turns:
@@ -208,7 +246,7 @@ def _unmet(goals: GoalAnswer, given: RuleInput) -> Finding:
         action = "Measure longer or in more rounds: a percentile needs ten requests beyond it."
     else:
         action = "Try faster storage or a lower load before choosing any of these."
-    lost = _lost_by(goals.nearest, given) if nearest.met else ()
+    lost = losses_by(goals.nearest, given) if nearest.met else ()
     return Finding(
         "goals",
         who,
@@ -227,23 +265,10 @@ def _what(told: Group, given: RuleInput) -> str:
     return " ".join(capacity(given.analysis, given.study))
 
 
-def _at(comparison: Comparison, given: RuleInput) -> str:
-    return load_words(comparison.variant, given.analysis.loads, given.study)
-
-
-def _places(cells: Sequence[Comparison], given: RuleInput) -> str:
-    named = [_at(c, given) for c in cells[:_MOST_LOADS]]
-    return listed([*named, f"{len(cells) - _MOST_LOADS} more"] if len(cells) > _MOST_LOADS else named)
-
-
 def _price(told: Group, given: RuleInput) -> list[str]:
     """The guards that got worse, at the load at which the headline tells them, and larger requests."""
-    worst = told.paid
-    said = []
-    if worst is not None:
-        at = f" at {where}" if len(told.comparisons) > 1 and (where := _at(worst, given)) else ""
-        said = [f"{guard_words(guard)}{at}" for guard in worst.worsened[:3]]
-    elif told.relieved and (longest := stood_still(given.analysis, told.variant)) is not None:
+    said = worse(told, given)
+    if not said and told.relieved and (longest := stood_still(given.analysis, told.variant)) is not None:
         said = [f"it stands still for up to {milliseconds(longest * 1e3)}"]
     larger = next((c for c in told.decided if c.larger), None)
     return [*said, request_words(larger)] if larger is not None else said
@@ -255,31 +280,18 @@ def _reserve(variant: Variant, given: RuleInput) -> list[str]:
     return [f"it {found.words}"] if found is not None else []
 
 
-def _lost(told: Group, *, variant: bool) -> tuple[str, ...]:
-    return tuple(dict.fromkeys(words for c in told.comparisons for words in (c.losses if variant else c.spared)))
-
-
-def _lost_by(variant: Variant, given: RuleInput) -> tuple[str, ...]:
-    """What a variant may lose that another may not, whichever it was compared with."""
-    return tuple(words for one, words in given.analysis.losses if variant_key(one) == variant_key(variant))
-
-
 def _flipped(told: Group) -> tuple[Sensitivity, ...]:
     return tuple(flip for c in told.decided for flip in c.flipped)
 
 
 def _held(told: Group, *, faster: bool) -> list[str]:
     """What became of the guards of the variant at all loads; of one that is left, only what is worse besides."""
-    judged = [guard for c in told.decided for guard in c.judged]
+    judged = [guard for c in told.comparisons for guard in c.judged]
     held = [guard for guard in judged if not guard.worse and not guard.unclear]
-    unclear = list(dict.fromkeys(short(guard.metric) for guard in judged if guard.unclear))
     if not faster:
         worse = list(dict.fromkeys(short(guard.metric) for guard in judged if guard.worse))
         return [f"also worse: {listed(worse[:3])}"] if worse else []
-    said = [f"{len(held)} of {len(judged)} guards held"] if judged else []
-    if unclear:
-        said.append(f"uncertain, perhaps worse: {', '.join(unclear[:3])}")
-    return said
+    return [f"{len(held)} of {len(judged)} guards held"] if judged else []
 
 
 def _risk(told: Group, lost: str | None) -> str | None:
@@ -292,41 +304,12 @@ def _risk(told: Group, lost: str | None) -> str | None:
         return None
     if not told.decided:
         return "No ratio was judged by guards; judge price and operation yourself."
-    guards = [guard for c in told.decided for guard in c.guards]
-    if guards and not any(c.judged for c in told.decided):
+    guards = [guard for c in told.comparisons for guard in c.guards]
+    if guards and not any(c.judged for c in told.comparisons):
         return "No guard compares equal work: judge latency, price and operation yourself."
     if not guards:
         return "No guard was measured: errors, tail latency and durability were not checked."
     return "Guards cover errors, tail latency and declared losses; judge price and operation yourself."
-
-
-def _alike(comparison: Comparison, given: RuleInput) -> Finding:
-    who = label(comparison.variant, given.study, apart_from=comparison.baseline)
-    base = label(comparison.baseline, given.study, apart_from=comparison.variant)
-    price = [guard_words(guard) for guard in comparison.worsened[:3]]
-    sure = comparison.equivalence or comparison.ratio
-    said = evidence(sure) if sure is not None else ""
-    mine, other = comparison.reserves
-    price += [f"{name} {found.words}" for name, found in ((who, mine), (base, other)) if found is not None]
-    if comparison.worsened or comparison.losses:
-        action = f"Prefer {base}: {who} is no faster and has a price."
-    elif mine is not None and other is not None:
-        action = "Do not choose by this: both do more than they sustain."
-    elif (reserve := mine or other) is not None:
-        left = base if mine is not None else who
-        action = f"Prefer {left} for a load that lasts: {_WITHOUT[reserve.source]}."
-    else:
-        action = "Choose by price or simplicity, not by speed."
-    return Finding(
-        "alike",
-        who,
-        f"{capital(who)} and {base} are equivalent within {percent(comparison.margin)} ({said}).",
-        Severity.WARNING if price or comparison.losses else Severity.GOOD,
-        0.95,
-        tuple(Evidence(f"{capital(text)}.") for text in price),
-        harm=f"What may be lost: {'; '.join(comparison.losses)}." if comparison.losses else None,
-        remedies=(Remedy(action),),
-    )
 
 
 def _neither(comparison: Comparison, given: RuleInput) -> Finding:

@@ -20,7 +20,7 @@ from fathom.report.document import Banner, Block, Paragraph, Tone
 from fathom.report.figures import figures
 from fathom.report.format import has_interval, level, percent, plural, quantity
 from fathom.report.section import Section
-from fathom.report.verdicts import grown, name, sign, tone, words
+from fathom.report.verdicts import grown, name, sign, tone, tone_of_all, words
 from fathom.unanswered import nothing_done
 
 _MOST = 4
@@ -108,7 +108,7 @@ def _of_several(context: Context, goals: GoalAnswer) -> tuple[str, Tone]:
         return f"✓ goals met by {plural(len(goals.candidates), 'variant')}", Tone.GOOD
     key, told = variant_key(decision.taken), decision.told
     mine = told.comparisons if told is not None and variant_key(told.variant) == key else ()
-    paid = any(c.worsened or c.losses or c.flipped for c in mine)
+    paid = any(c.worsened or c.unclear or c.losses or c.flipped or c.may_be(better=False) for c in mine)
     paid |= any(variant_key(variant) == key for variant, _ in context.analysis.losses)
     reserve = soonest(one for one in context.analysis.reserves if matches(one.variant, decision.taken))
     paid |= reserve is not None
@@ -137,11 +137,11 @@ def _of_grid(context: Context) -> Banner:
     decided = [c for c in comparisons if c.verdict in (Verdict.FASTER, Verdict.SLOWER)]
     alike = {words(c).split(",")[0] for c in decided}
     if len(decided) == len(comparisons) and len(alike) == 1:
-        word, how = f"{sign(decided[0].verdict)} {alike.pop()} at every load", tone(decided[0])
+        word, how = f"{sign(decided[0].verdict)} {alike.pop()} at every load", tone_of_all(comparisons)
     elif context.analysis.overloads:
         word, how = "! overloaded at some loads", Tone.WARN
     elif all(c.alike for c in comparisons):
-        word, how = f"{sign(Verdict.EQUIVALENT)} equivalent at every load", tone(comparisons[0])
+        word, how = f"{sign(Verdict.EQUIVALENT)} equivalent at every load", tone_of_all(comparisons)
     elif all(c.verdict is Verdict.FIXED for c in comparisons):
         word, how = f"{sign(Verdict.FIXED)} fixed by the arrivals at every load", Tone.WARN
     elif all(c.verdict in (Verdict.UNDECIDED, Verdict.NOT_COMPARABLE) for c in comparisons):
@@ -173,12 +173,20 @@ def _of_comparison(context: Context, leading: Comparison) -> Banner:
     facts += _counts([c for c in context.analysis.comparisons if c != leading], "Other comparisons")
     return Banner(
         word=f"{sign(leading.verdict)} {words(leading)}",
-        tone=tone(leading),
+        tone=_tone(context, leading),
         subject=f"{context.label(leading.variant)} against {context.label(leading.baseline)}",
         sentence=context.analysis.headline,
         facts=tuple(facts),
         rests_on=_rests_on(context, leading),
     )
+
+
+def _tone(context: Context, leading: Comparison) -> Tone:
+    """The tone of the leading comparison, unless its variant does worse somewhere or no such harm is ruled out."""
+    told = context.analysis.decision.told
+    group = told.comparisons if told is not None and leading in told.comparisons else (leading,)
+    every = tone_of_all(context.analysis.comparisons if leading.alike else group)
+    return every if tone(leading) in (Tone.GOOD, Tone.PLAIN) else tone(leading)
 
 
 def _rests_on(context: Context, leading: Comparison | None) -> tuple[str, ...]:

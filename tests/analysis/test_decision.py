@@ -359,21 +359,14 @@ def test_many_variants_are_counted_instead_of_named() -> None:
     )
 
 
-@pytest.mark.parametrize(
-    ("second", "action"),
-    [
-        # Next to nothing apart at a scatter of 17 %: hundreds of rounds for a difference that nobody would notice.
-        ([0.95, 1.22, 0.84, 1.17, 0.87], "Choose by price or simplicity"),
-        # 6 % apart at a scatter of 28 %.
-        ([1.43, 0.79, 1.36, 0.83, 1.06], "Find the cause of the scatter"),
-    ],
-)
-def test_hundreds_of_rounds_are_no_advice(second: list[float], action: str) -> None:
+@pytest.mark.parametrize("second", [[0.95, 1.22, 0.84, 1.17, 0.87], [1.5, 0.65, 1.6, 0.6, 1.06]])
+def test_hundreds_of_rounds_are_no_advice(second: list[float]) -> None:
+    """At a scatter of 17 and of 45 % a point near 1 does not say that the difference is small."""
     found = analyse(make_campaign({"a": [1000.0] * 5, "b": [1000.0 * each for each in second]}))
     assert found.comparisons[0].verdict is Verdict.UNDECIDED
     assert (found.comparisons[0].more_rounds or 0) > 100
     (finding,) = (one for one in found.findings if one.rule == "undecided")
-    assert finding.remedies[0].action.startswith(action)
+    assert finding.remedies[0].action.startswith("Find the cause of the scatter")
     assert not finding.remedies[0].commands
 
 

@@ -48,12 +48,15 @@ _STRENGTHENS = {Verdict.FASTER: 1, Verdict.FASTER_SMALL: 1, Verdict.SLOWER: -1, 
 class _Judged:
     """A pairing with its levels: `alpha` two-sided for the ratio, `equal_alpha` one-sided for each equivalence test.
 
+    `looks` are those paid for now and `later` those that one more look makes of them, after as many rounds again.
     `reserves` are what the runs of all pairings lived on.
     """
 
     pairing: Pairing
     alpha: float
     equal_alpha: float
+    looks: tuple[int, ...]
+    later: tuple[int, ...]
     virtual: bool
     seed: int
     reserves: Reserves
@@ -98,10 +101,12 @@ def compare_all(  # noqa: PLR0913 - each by its name
     looks = looks_of(runs, rules, seen)
     levels = family_levels([p.logs for p in pairings], nominal_alpha(looks, ALPHA), seed)
     equal_alpha = nominal_alpha(looks, 2 * EQUIVALENCE_ALPHA) / 2
+    done = max((run.round for run in runs), default=0)
+    later = looks_of(runs, rules, (*seen, done), after=2 * done)
     pooled = pooled_sd([pairing.logs for pairing in pairings])
     return tuple(
         _compare(
-            _Judged(pairing, alpha, equal_alpha, virtual, seed, reserves),
+            _Judged(pairing, alpha, equal_alpha, looks, later, virtual, seed, reserves),
             runs,
             rules,
             study,
@@ -121,9 +126,9 @@ def pairings_of(runs: Sequence[Run], rules: Rules) -> list[Pairing]:
     return averaged(found, rules.mean_over) if rules.mean_over else found
 
 
-def looks_of(runs: Sequence[Run], rules: Rules, seen: Sequence[int]) -> tuple[int, ...]:
-    """The looks to pay for: those declared, those taken, and the one now."""
-    done = max((run.round for run in runs), default=0)
+def looks_of(runs: Sequence[Run], rules: Rules, seen: Sequence[int], after: int | None = None) -> tuple[int, ...]:
+    """The looks to pay for: those declared, those taken, and the one now or `after` more rounds."""
+    done = max((run.round for run in runs), default=0) if after is None else after
     return schedule(planned=rules.rounds, max_rounds=rules.max_rounds, looks=rules.looks, seen=seen, done=done)
 
 
@@ -318,14 +323,23 @@ def _more_rounds(judged: _Judged, rules: Rules, pooled: float | None) -> tuple[i
         return max(1, min(rules.rounds, samplesize.FEWEST) - len(logs)), []
     if len(logs) < samplesize.FEWEST:
         return samplesize.LOOK_AGAIN - len(logs), []
-    wanted = samplesize.rounds_to_decide(logs, pooled, rules.margin, 1 - judged.alpha)
-    if wanted > samplesize.AFFORDABLE:
-        spread = percent(pooled)
-        return None, [f"the ratio varies by {spread} between rounds: find the cause before adding rounds"]
+    wanted = samplesize.rounds_to_decide(
+        float(logs.mean()),
+        pooled,
+        have=len(logs),
+        margin=rules.margin,
+        alpha=judged.alpha * nominal_alpha(judged.later, ALPHA) / nominal_alpha(judged.looks, ALPHA),
+        equal_alpha=nominal_alpha(judged.later, 2 * EQUIVALENCE_ALPHA) / 2,
+    )
+    more = wanted - len(logs)
     note = []
+    if more > samplesize.WORTH:
+        note.append(f"the ratio varies by {percent(pooled)} between rounds: find the cause before adding rounds")
+    if wanted > samplesize.AFFORDABLE:
+        return None, note
     if rules.max_rounds is not None and wanted > rules.max_rounds:
-        note = [f"about {rounds(wanted)} are needed, more than max_rounds = {rules.max_rounds}"]
-    return wanted - len(logs), note
+        note.append(f"about {rounds(wanted)} are needed, more than max_rounds = {rules.max_rounds}")
+    return more, note
 
 
 def _order(runs: Sequence[Run], named: Sequence[tuple[Pairing, tuple[str, str]]]) -> list[str]:

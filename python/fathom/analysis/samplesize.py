@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from functools import lru_cache
+
+import numpy as np
 
 from fathom.analysis import student
 from fathom.analysis.interval import Floats
@@ -14,13 +17,18 @@ MOST = 100_000
 LOOK_AGAIN = 5
 """Rounds after which to look again where fewer than FEWEST are there: their scatter tells next to nothing."""
 
-_OF_DISTANCE = 2 / 3
-
 WORTH = 100
-"""Rounds beyond which a difference within twice the margin is not worth them."""
+"""Rounds beyond which the cause of the scatter comes first."""
 
 AFFORDABLE = 1_000
 """Rounds beyond which a number helps nobody: the cause of the variation must be found instead."""
+
+
+POWER = 0.8
+"""Chance of an answer after the rounds that are advised."""
+
+_POINTS = 100
+_Gaps = Sequence[tuple[Floats | float, Floats | float]]
 
 
 def rounds_for_half_width(sd: float, half_width: float, level: float) -> int:
@@ -28,24 +36,71 @@ def rounds_for_half_width(sd: float, half_width: float, level: float) -> int:
     return smallest(lambda n: student.quantile((1 - level) / 2, n - 1) * sd / math.sqrt(n) <= half_width)
 
 
-def rounds_to_decide(logs: Floats, sd: float, margin: float, level: float) -> int:
-    """Rounds in all after which an undecided comparison should be decided, if its mean stays where it is.
+def rounds_to_decide(mean: float, sd: float, *, have: int, margin: float, alpha: float, equal_alpha: float) -> int:
+    """Rounds in all after which an undecided comparison has a verdict in four of five cases.
 
-    The aim is an interval no wider than the margin on each side. A mean further out than the margin is decided by an
-    interval that leaves 0 out, however wide: the aim is then two thirds of its distance, as few rounds may show a mean
-    that is too large. Where the aim is reached already and the mean lies between 0 and the margin, the nearer of two
-    aims counts: an interval that leaves 0 out, or one within the margin.
+    Args:
+        mean: of the log ratios so far.
+        sd: their standard deviation between rounds.
+        have: rounds so far, which count in the end as well.
+        margin: of equivalence, as a fraction.
+        alpha: two-sided level of the next look for a difference.
+        equal_alpha: one-sided level of the next look for equivalence.
     """
-    delta, distance = log_margin(margin), abs(float(logs.mean()))
-    wanted = rounds_for_half_width(sd, max(delta, distance * _OF_DISTANCE), level)
-    if wanted > len(logs):
-        return wanted
-    return max(len(logs) + 1, rounds_for_half_width(sd, max(distance, delta - distance), level))
+    delta = log_margin(margin)
+
+    def undecided(n: int, error: Floats) -> _Gaps:
+        differs = student.quantile(alpha / 2, n - 1) * error
+        equal = np.maximum(delta - student.quantile(equal_alpha, n - 1) * error, 0.0)
+        return (equal, differs), (-differs, -equal)
+
+    return _rounds(mean, sd, have, undecided)
 
 
-def smallest(enough: Callable[[int], bool]) -> int:
-    """The smallest n from FEWEST on that is enough; MOST if none below it is. `enough` must not turn false again."""
-    low, high = FEWEST, FEWEST
+def rounds_to_bound(mean: float, sd: float, *, have: int, margin: float, level: float, held_level: float) -> int:
+    """Rounds in all after which a guard is certainly worse or held, in about three of four cases."""
+    delta = log_margin(margin)
+
+    def unclear(n: int, error: Floats) -> _Gaps:
+        held = delta - student.quantile((1 - held_level) / 2, n - 1) * error
+        return ((held, np.maximum(student.quantile((1 - level) / 2, n - 1) * error, delta)),)
+
+    return _rounds(mean, sd, have, unclear)
+
+
+def _rounds(mean: float, sd: float, have: int, gaps: Callable[[int, Floats], _Gaps]) -> int:
+    """The smallest number of rounds that leaves the final mean outside the gaps with the wanted chance.
+
+    Neither the true mean nor the true scatter is known: given what was seen, the mean after n rounds is normal about
+    the one so far, with the scatter of those to come and the error of those that were, and the variance has an
+    inverse chi-squared distribution. Planned with the point alone, one advice in three keeps its promise.
+    """
+    from scipy.special import ndtr
+
+    scatter = sd * _spreads(have - 1)
+
+    def enough(n: int) -> bool:
+        error, moves = scatter / math.sqrt(n), scatter * math.sqrt(1 / have - 1 / n)
+        left = [
+            np.maximum(ndtr((high - mean) / moves) - ndtr((low - mean) / moves), 0.0) for low, high in gaps(n, error)
+        ]
+        return float(sum(left).mean()) <= 1 - POWER
+
+    return smallest(enough, have + 1)
+
+
+@lru_cache(maxsize=64)
+def _spreads(freedom: int) -> Floats:
+    """What the true standard deviation may be over the one that was seen, at points of equal probability."""
+    from scipy.special import chdtri
+
+    points = (np.arange(_POINTS) + 0.5) / _POINTS
+    return np.sqrt(freedom / np.asarray(chdtri(freedom, points), dtype=np.float64))
+
+
+def smallest(enough: Callable[[int], bool], fewest: int = FEWEST) -> int:
+    """The smallest n from `fewest` on that is enough; MOST if none below it is. `enough` must not turn false again."""
+    low, high = fewest, fewest
     while not enough(high):
         if high >= MOST:
             return MOST

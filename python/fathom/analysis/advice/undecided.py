@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterator, Sequence
 
 from fathom.analysis.advice import commands
@@ -15,6 +14,8 @@ from fathom.finding import Evidence, Finding, Remedy, Severity
 
 _MOST = 3
 """Comparisons that are named."""
+
+_SCATTERS = "Find the cause of the scatter, lengthen the runs, or accept a wider margin before adding rounds."
 
 
 def find(given: RuleInput) -> Iterator[Finding]:
@@ -35,8 +36,7 @@ def find(given: RuleInput) -> Iterator[Finding]:
     what = f"No verdict yet on {names}."
     if not needed:
         why = "At the scatter seen so far, no affordable number of rounds would decide."
-        action = "Find the cause of the scatter, lengthen the runs, or accept a wider margin before adding rounds."
-        yield Finding("undecided", names, what, Severity.NOTE, 0.8, (Evidence(why),), remedies=(Remedy(action),))
+        yield Finding("undecided", names, what, Severity.NOTE, 0.8, (Evidence(why),), remedies=(Remedy(_SCATTERS),))
         return
     more, each = max(needed), given.analysis.round_s
     takes = f", {time(more * each)}" if each else ""
@@ -48,10 +48,10 @@ def find(given: RuleInput) -> Iterator[Finding]:
         )
         action = f"Run {rounds(more)} more{takes}, then look again."
     else:
-        why = "At the scatter seen so far, the interval will then be narrow enough for a verdict."
+        why = "At the scatter seen so far, four of five such comparisons have a verdict then."
         action = f"Run about {rounds(more)} more{takes}."
     if have > 2 and more > WORTH:
-        yield _too_many(names, what, more, open_ones)
+        yield _too_many(names, what, more)
         return
     beside = differing_first([c for c in open_ones if differing(c)])[:_MOST]
     evidence = [Evidence(why), *(Evidence(f"{capital(given.label(c.variant))}: {seen_beside(c)}.") for c in beside)]
@@ -62,23 +62,17 @@ def find(given: RuleInput) -> Iterator[Finding]:
         action,
         commands.with_rounds(given.campaign, given.rounds + more),
         risk="Every earlier look widens the interval.",
-        verify="The report then gives a verdict, or says that the scatter has grown.",
+        verify="The report then gives a verdict, or says how many rounds are still missing.",
     )
     yield Finding(
         "undecided", names, what, Severity.NOTE, 0.6 if have > 2 else 0.3, tuple(evidence), remedies=(remedy,)
     )
 
 
-def _too_many(names: str, what: str, more: int, open_ones: Sequence[Comparison]) -> Finding:
-    """So many rounds that they are not worth a verdict: because the difference is small, or the scatter large."""
-    small = all(c.ratio is not None and abs(math.log(c.ratio.value)) <= 2 * math.log1p(c.margin) for c in open_ones)
-    action = (
-        "Choose by price or simplicity: the difference is too small to be worth the rounds that would show it."
-        if small
-        else "Find the cause of the scatter, lengthen the runs, or accept a wider margin before adding rounds."
-    )
+def _too_many(names: str, what: str, more: int) -> Finding:
+    """So many rounds that nobody runs them. A difference that is known to be small takes fewer: it is the scatter."""
     why = f"At the scatter seen so far, about {rounds(more)} more would decide."
-    return Finding("undecided", names, what, Severity.NOTE, 0.6, (Evidence(why),), remedies=(Remedy(action),))
+    return Finding("undecided", names, what, Severity.NOTE, 0.6, (Evidence(why),), remedies=(Remedy(_SCATTERS),))
 
 
 def _stood_still(stood: Sequence[Comparison], given: RuleInput) -> Finding:

@@ -9,11 +9,14 @@ from typing import Any
 import numpy as np
 import pytest
 
-from analysis.conftest import stated
+from analysis.conftest import FACTOR, make_run, stated
 from fathom.analysis.analyse import analyse
+from fathom.analysis.guards import judge
 from fathom.analysis.knee import find_knee, misfit
 from fathom.analysis.load import LoadTable
-from fathom.analysis.model import Verdict
+from fathom.analysis.model import Guard, Verdict
+from fathom.analysis.pairing import pair
+from fathom.analysis.rules import Rules
 from fathom.finding import Finding
 from fathom.results import Campaign, Run
 
@@ -268,3 +271,56 @@ def samples() -> object:
     rows = [(float(s), 1.0, "measure", "workload", "read", 100, 1e6 * (1 + s)) for s in range(30)]
     names = ["t_s", "seconds", "phase", "node", "op", "count", "latency_mean_ns"]
     return pl.DataFrame(rows, schema=names, orient="row")
+
+
+def test_a_guard_that_is_not_certain_is_named_with_what_would_settle_it(campaign: Make) -> None:
+    found = of(measured(campaign, (10.0, 13.0), noise=0.6), "choice")
+    assert found.severity == "warning"
+    assert found.remedies[0].action == "Choose b once it is known that p99 latency held."
+    (doubt,) = (one.sentence for one in found.evidence if one.sentence.startswith("Not certain"))
+    assert "p99 latency is so far" in doubt
+    assert "may be up to" in doubt
+    assert "more would tell" in doubt or "lengthen the runs" in doubt
+
+
+def test_what_is_said_to_have_held_is_worse_by_the_margin_in_at_most_five_per_cent() -> None:
+    """p99 latencies truly 10 and 15 % worse with a CV of 20 %, at a margin of 10 %: by the point 51 and 36 % held."""
+    rng = np.random.default_rng(2)
+    for true, most in ((1.10, 0.070), (1.15, 0.050)):
+        logs = np.log(true) + 0.28 * rng.standard_normal((400, 5))
+        held = sum(not guard.worse and not guard.unclear for guard in (tail_guard(one) for one in logs))
+        assert held / 400 <= most, f"{held} of 400 at {true}"
+
+
+def tail_guard(logs: np.ndarray) -> Guard:
+    """The guard on p99 of five rounds that change by these logs."""
+    tails = {"a": np.full(5, 10.0), "b": 10.0 * np.exp(logs)}
+    return judged({side: [{"latency_p99_ms": float(one)} for one in values] for side, values in tails.items()})
+
+
+def judged(sides: dict[str, list[dict[str, float]]]) -> Guard:
+    """The only guard of what b measured against a."""
+    runs = [make_run({FACTOR: side}, n, row) for side, rows in sides.items() for n, row in enumerate(rows, 1)]
+    rules = Rules("iops", {FACTOR: "a"}, 0.02, (), 5, None, None, None, 0.1)
+    (found,) = judge(runs, pair(runs, {FACTOR: "b"}, {FACTOR: "a"}, "iops"), rules, {})
+    return found
+
+
+@pytest.mark.parametrize(
+    ("baseline", "variant", "verdict"),
+    [
+        ([0.0] * 5, [5000.0] * 5, (True, False)),
+        ([0.0] * 5, [0.0] * 5, (False, False)),
+        ([3.0, 0.0, 1.0, 2.0, 4.0], [2.0, 3.0, 0.0, 4.0, 1.0], (False, True)),
+        ([3.0, 0.0, 1.0, 2.0, 4.0], [0.0] * 5, (False, False)),
+    ],
+)
+def test_errors_that_a_finished_run_does_not_give_are_none(
+    baseline: list[float], variant: list[float], verdict: tuple[bool, bool]
+) -> None:
+    """The engine writes them only where there are some."""
+    sides = {"a": baseline, "b": variant}
+    rows = {side: [{"errors": one} if one else {} for one in values] for side, values in sides.items()}
+    rows["b"][0].setdefault("errors", 0.0)
+    found = judged(rows)
+    assert (found.worse, found.unclear) == verdict

@@ -13,7 +13,8 @@ from typing import Any
 
 import numpy as np
 
-from fathom.analysis.interval import is_constant, t_interval
+from fathom.analysis import samplesize
+from fathom.analysis.interval import Floats, is_constant, t_interval
 from fathom.analysis.lag import as_measured
 from fathom.analysis.model import Guard, Request
 from fathom.analysis.pairing import Pairing, values_by_round
@@ -27,6 +28,9 @@ COUNTS = ("errors", "refused")
 _HARMLESS = {STANDSTILL: LONG_MS}
 """Below it a guard is not told apart: shorter standstills are a matter of percentiles."""
 LEVEL = 0.95
+"""Of the interval that leaves no change out where a guard is worse."""
+_HELD_LEVEL = 0.90
+"""Of the interval whose upper end lies within the margin where a guard held: a one-sided test at 5 %."""
 
 _TAIL = re.compile(r"(\w+_)?latency_p(95|99)_ms")
 _NOTHING = ("nothing", "not known")
@@ -102,9 +106,7 @@ def is_loss(words: str) -> bool:
 
 def _judge(runs: Sequence[Run], pairing: Pairing, name: str, margin: float, *, told: bool) -> Guard | None:
     """One guard; `told`: a standstill is a guard of its own, and no latency has to tell it."""
-    ours, theirs = (values_by_round(runs, side, name) for side in (pairing.variant, pairing.baseline))
-    pairs = [(ours[r], theirs[r]) for r in sorted(set(ours) & set(theirs))]
-    values = np.array([(o, t) for o, t in pairs if o is not None and t is not None], dtype=np.float64).reshape(-1, 2)
+    values = _paired(runs, pairing, name)
     if not len(values):
         return None
     mine, other = (float(column) for column in values.mean(axis=0))
@@ -119,23 +121,66 @@ def _judge(runs: Sequence[Run], pairing: Pairing, name: str, margin: float, *, t
     raised = bool((values < harmless).any())
     values = np.maximum(values, harmless)
     if (values <= 0).any():
-        grown = other - mine if up else mine - other
-        return Guard(name, None, mine, other, worse=bool(grown > margin * max(mine, other)))
+        return _of_counts(name, values * (-1 if up else 1), margin, (mine, other))
     logs = (np.log(values[:, 1]) - np.log(values[:, 0])) * (1 if up else -1)
-    mean = float(logs.mean())
-    beyond, below = mean > math.log1p(margin), mean < -math.log1p(margin)
-    alone = len(logs) < _CERTAIN_OF_SET or is_constant(logs)
-    found = None if alone else t_interval(logs, LEVEL)
-    low, high = (mean, mean) if found is None else (float(found.low), float(found.high))
+    mean, delta = float(logs.mean()), math.log1p(margin)
+    low, high = _interval(logs, LEVEL)
+    worse = mean > delta and low > 0
+    # Shorter than harmless in every round is held, however few these are.
+    most = -math.inf if (values[:, 0] <= harmless).all() else _interval(logs, _HELD_LEVEL)[1]
+    unclear = not worse and most > delta
     return Guard(
         name,
         None if raised else math.exp(mean),
         mine,
         other,
-        worse=beyond and low > 0,
-        unclear=beyond and low <= 0,
-        better=below and high < 0,
+        worse=worse,
+        unclear=unclear,
+        better=mean < -delta and high < 0,
+        most=math.exp(most) if unclear and math.isfinite(most) else None,
+        more_rounds=_more_rounds(logs, margin) if unclear else None,
     )
+
+
+def _paired(runs: Sequence[Run], pairing: Pairing, name: str) -> Floats:
+    """Values of variant and baseline in the rounds that have both. A count that a finished run does not give is 0."""
+    ours, theirs = (values_by_round(runs, side, name) for side in (pairing.variant, pairing.baseline))
+    missing = 0.0 if name in COUNTS else None
+    sides = (ours, theirs)
+    pairs = [[missing if side[r] is None else side[r] for side in sides] for r in sorted(set(ours) & set(theirs))]
+    return np.array([pair for pair in pairs if None not in pair], dtype=np.float64).reshape(-1, 2)
+
+
+def _of_counts(name: str, values: Floats, margin: float, means: tuple[float, float]) -> Guard:
+    """A guard that is next to nothing in some round, so that no ratio can be made: its difference is judged.
+
+    The means decide that it is worse; that it held takes the interval of the difference, or a variant without any.
+    """
+    grown = values[:, 0] - values[:, 1]
+    limit = margin * max(abs(mean) for mean in means)
+    worse = bool(grown.mean() > limit)
+    held = not values[:, 0].any() or _interval(grown, _HELD_LEVEL)[1] <= limit
+    return Guard(name, None, *means, worse=worse, unclear=not worse and not held)
+
+
+def _interval(values: Floats, level: float) -> tuple[float, float]:
+    """Of the mean. Where too few rounds tell nothing of the scatter, worse is what the point says, and nothing held."""
+    mean = float(values.mean())
+    if is_constant(values) and len(values) > 1:
+        return mean, mean
+    if len(values) < _CERTAIN_OF_SET:
+        return (mean, mean) if level == LEVEL else (mean, math.inf)
+    found = t_interval(values, level)
+    return float(found.low), float(found.high)
+
+
+def _more_rounds(logs: Floats, margin: float) -> int | None:
+    """About how many rounds more would tell whether the guard held, if its mean stays where it is."""
+    if len(logs) < _CERTAIN_OF_SET:
+        return samplesize.LOOK_AGAIN - len(logs)
+    mean, sd = float(logs.mean()), float(logs.std(ddof=1))
+    wanted = samplesize.rounds_to_bound(mean, sd, have=len(logs), margin=margin, level=LEVEL, held_level=_HELD_LEVEL)
+    return wanted - len(logs) if wanted <= samplesize.AFFORDABLE else None
 
 
 def _left_out(runs: Sequence[Run], variant: Variant, name: str, *, told: bool) -> LeftOut | None:

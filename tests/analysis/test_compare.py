@@ -14,8 +14,10 @@ from analysis.conftest import COMPARE
 from fathom.analysis.analyse import analyse
 from fathom.analysis.compare import ALPHA, pooled_sd
 from fathom.analysis.estimate import DETERMINISTIC
+from fathom.analysis.interval import t_interval
 from fathom.analysis.looks import DEFAULT_LOOKS, nominal_alpha
 from fathom.analysis.model import Comparison, Verdict
+from fathom.analysis.pairing import Pairing, averaged
 from fathom.results import Campaign, Run
 
 HAMMERDB_822 = (134092.0, 129852.0, 206136.0, 198488.0, 123287.0, 195082.0)
@@ -307,17 +309,63 @@ def over_loads(make_run: Callable[..., Run], ratios: dict[int, Sequence[float]],
     return Campaign(Path("nowhere"), study, "", 7, "real", tuple(runs), len(runs))
 
 
-def test_the_mean_over_loads_is_the_mean_of_their_ratios(run: Callable[..., Run]) -> None:
+def test_the_mean_over_loads_is_the_geometric_mean_of_their_ratios(run: Callable[..., Run]) -> None:
     ratios = {2: [1.1, 1.12, 1.09, 1.11, 1.1], 8: [2.0, 2.1, 1.9, 2.05, 1.95], 32: [3.0, 3.1, 3.05, 2.95, 2.9]}
     campaign = over_loads(run, ratios)
     found = only(campaign)
     assert found.variant == {"cache": "big"}
     assert found.baseline == {"cache": "none"}
-    assert dict(found.points) == pytest.approx({n: np.mean([s[n - 1] for s in ratios.values()]) for n in range(1, 6)})
+    means = {n: float(np.prod([s[n - 1] for s in ratios.values()])) ** (1 / 3) for n in range(1, 6)}
+    assert dict(found.points) == pytest.approx(means)
     assert found.averaged == ({"workload.users": 2}, {"workload.users": 8}, {"workload.users": 32})
     assert found.verdict is Verdict.FASTER
     said = analyse(campaign).headline
     assert "on average over 2, 8 and 32 users" in said, said
+
+
+def test_a_mean_that_one_level_contradicts_is_no_choice_whichever_side_is_the_baseline(run: Callable[..., Run]) -> None:
+    """Three times at 2 users and half at 8: faster by the mean, and by the inverse slower."""
+    fast = {2: [3.0, 3.1, 2.95, 3.05, 2.9], 8: [0.5, 0.51, 0.49, 0.52, 0.5]}
+    slow = {at: [1 / ratio for ratio in series] for at, series in fast.items()}
+    logs = []
+    for ratios, users in ((fast, 2), (slow, 8)):
+        found = analyse(over_loads(run, ratios))
+        (comparison,) = found.comparisons
+        assert comparison.ratio is not None
+        logs.append(np.log(comparison.ratio.value))
+        assert [one["workload.users"] for one in comparison.contrary] == [8]
+        assert "2.00 × " in found.headline or "1.98 × " in found.headline
+        assert "at 8 users" in found.headline
+        card = next(one for one in found.findings if one.rule == "by-load")
+        assert card.severity == "warning"
+        assert f"big is better at {users} users, cache none" in card.remedies[0].action
+        assert found.decision.taken is None
+    assert logs[0] == pytest.approx(-logs[1])
+
+
+def test_a_mean_of_opposites_is_not_told_as_equivalent(run: Callable[..., Run]) -> None:
+    found = analyse(over_loads(run, {2: [2.0, 2.02, 1.99, 2.01, 2.0], 8: [0.5, 0.495, 0.503, 0.498, 0.5]}))
+    assert found.comparisons[0].verdict is Verdict.EQUIVALENT
+    assert "but 2.00 × faster at 2 users; 2.00 × slower at 8 users" in found.headline
+    assert not any(one.severity == "good" for one in found.findings)
+    assert any(one.rule == "by-load" for one in found.findings)
+
+
+def test_a_mean_over_equal_levels_is_no_more_often_faster_than_slower() -> None:
+    """Nine levels whose values scatter by 20 %: by the mean of the ratios 33 % were faster and none slower."""
+    rng = np.random.default_rng(5)
+    verdicts = []
+    for logs in 0.28 * rng.standard_normal((400, 9, 19)):
+        parts = [
+            Pairing({"f": "b", "at": at}, {"f": "a", "at": at}, "iops", tuple(range(19)), one, ())
+            for at, one in enumerate(logs)
+        ]
+        (mean,) = averaged(parts, ["at"])
+        found = t_interval(mean.logs, 0.95)
+        verdicts.append(float(found.low > 0) - float(found.high < 0))
+    assert verdicts.count(1.0) <= 20
+    assert verdicts.count(-1.0) <= 20
+    assert sum(verdicts.count(one) for one in (1.0, -1.0)) >= 8
 
 
 def test_a_mean_needs_every_load_of_a_round(run: Callable[..., Run]) -> None:

@@ -11,10 +11,11 @@ import pytest
 
 from analysis.conftest import FACTOR, make_run, stated
 from fathom.analysis.analyse import analyse
+from fathom.analysis.guard import Guard
 from fathom.analysis.guards import judge
 from fathom.analysis.knee import find_knee, misfit
 from fathom.analysis.load import LoadTable
-from fathom.analysis.model import Guard, Verdict
+from fathom.analysis.model import Verdict
 from fathom.analysis.pairing import pair
 from fathom.analysis.rules import Rules
 from fathom.finding import Finding

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from fathom.analysis.levels import at_levels, size_axis
+from fathom.analysis.levels import AtLevel, at_levels, cpi, size_axis
 from fathom.analysis.machines import machines
 from fathom.analysis.model import Comparison, Verdict
 from fathom.analysis.phases import Span, phases
@@ -49,6 +49,14 @@ def test_each_level_has_the_ratio_of_its_own_rounds() -> None:
     assert high.points == ((1, pytest.approx(4.0)),), "round 2 has no pair"
     assert high.ratio is not None
     assert not high.ratio.has_interval
+
+
+def test_the_published_mean_is_that_of_the_ratios_of_rounds_that_every_level_has() -> None:
+    levels = [AtLevel({"u": 1}, ((1, 2.0), (2, 2.2)), None), AtLevel({"u": 8}, ((1, 0.5), (2, 0.6), (3, 0.7)), None)]
+    found = cpi(levels, seed=1, virtual=False)
+    assert dict(found.points) == pytest.approx({1: 1.25, 2: 1.4})
+    assert found.ratio is not None
+    assert found.ratio.value == pytest.approx((1.25 * 1.4) ** 0.5)
 
 
 def test_a_level_without_rounds_has_no_ratio() -> None:

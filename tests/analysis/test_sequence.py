@@ -151,7 +151,7 @@ def test_the_report_compares_levels_and_shows_every_step(driven: Driven, campaig
     order = [(row[1].value, row[2].value) for row in tables["sequence"].rows]
     assert order == [(number, place) for _ in range(2) for number in (1, 2, 3) for place in range(5)]
     rows = tables["improvement"].rows
-    assert [row[0].text for row in rows] == ["34 users", "55 users", "89 users", "mean (Cpi)"]
+    assert [row[0].text for row in rows] == ["34 users", "55 users", "89 users", "geometric mean", "mean (Cpi)"]
     charts = {chart.name: chart for chart in document.charts()}
     for name in ("improvement-load", "improvement-values"):
         charts[name].draw()

@@ -10,7 +10,8 @@ import math
 import re
 from collections.abc import Sequence
 
-from fathom.analysis.model import Comparison, Guard, Verdict
+from fathom.analysis.guard import Guard
+from fathom.analysis.model import Comparison, Verdict
 from fathom.analysis.words import effect, left_out, listed, pair, rounds, short
 from fathom.metrics import metric as metric_facts
 

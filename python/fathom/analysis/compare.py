@@ -202,6 +202,7 @@ def _compare(
     reasons += [] if judged.virtual else _order(runs, named)
     reasons += fluctuations(runs, named, steady)
     lost, spared = _losses(runs, pairing)
+    averaged_levels, by_level = _averaged(judged, rules, study)
     return Comparison(
         variant=pairing.variant,
         baseline=pairing.baseline,
@@ -214,7 +215,8 @@ def _compare(
         p_permutation=None if too_much else sign_flip_p(pairing.logs, judged.seed),
         more_rounds=more,
         reasons=tuple(reasons),
-        averaged=_averaged(pairing, rules, study),
+        averaged=averaged_levels,
+        by_level=by_level,
         values=_values(runs, pairing),
         guards=held,
         losses=lost,
@@ -257,10 +259,17 @@ def _losses(runs: Sequence[Run], pairing: Pairing) -> tuple[tuple[str, ...], tup
     )
 
 
-def _averaged(pairing: Pairing, rules: Rules, study: Mapping[str, Any]) -> tuple[Variant, ...]:
-    """The levels whose ratios are averaged, in the order of the study."""
-    levels = [{f: level for f, level in part.variant.items() if f in rules.mean_over} for part in pairing.joined]
-    return tuple(sorted(levels, key=lambda chosen: place(chosen, study)))
+def _averaged(
+    judged: _Judged, rules: Rules, study: Mapping[str, Any]
+) -> tuple[tuple[Variant, ...], tuple[Estimate | None, ...]]:
+    """The levels whose ratios are averaged, in the order of the study, and the ratio at each."""
+    joined = judged.pairing.joined
+    levels = [{f: level for f, level in part.variant.items() if f in rules.mean_over} for part in joined]
+    ordered = sorted(zip(levels, joined, strict=True), key=lambda one: place(one[0], study))
+    ratios = (
+        estimate_ratio(part.logs, level=1 - ALPHA, seed=judged.seed, virtual=judged.virtual) for _, part in ordered
+    )
+    return tuple(at for at, _ in ordered), tuple(ratios)
 
 
 def _names(pairing: Pairing, levels: Sequence[str], study: Mapping[str, Any]) -> tuple[str, str]:

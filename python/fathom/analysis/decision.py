@@ -67,7 +67,7 @@ def decide(
     if told is None or not choice:
         return Decision(groups, told, goals=goals)
     as_good = _larger_alike(told, groups, study, alike) if told.ahead else _like_baseline(told, groups)
-    taken = told.variant if told.clear else None if told.ahead or told.unknown else told.baseline
+    taken = told.variant if told.clear else None if told.ahead or told.unknown or told.split else told.baseline
     return Decision(groups, told, taken, as_good, goals)
 
 

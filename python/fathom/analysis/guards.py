@@ -14,9 +14,9 @@ from typing import Any
 import numpy as np
 
 from fathom.analysis import samplesize
+from fathom.analysis.guard import Guard, Request
 from fathom.analysis.interval import Floats, is_constant, t_interval
 from fathom.analysis.lag import as_measured
-from fathom.analysis.model import Guard, Request
 from fathom.analysis.pairing import Pairing, values_by_round
 from fathom.analysis.rules import Rules
 from fathom.analysis.variants import Key, Variant, of_variant, resolved, variant_key, without

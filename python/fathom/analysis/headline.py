@@ -86,6 +86,7 @@ def claim(comparison: Comparison, study: Mapping[str, Any], round_s: float | Non
     values = _values(comparison)
     if comparison.verdict is Verdict.EQUIVALENT:
         said = f"{who} and {base}{where} are equivalent{_in(comparison)} within {margin}{values} ({evidence(ratio)})"
+        said += _contrary(comparison, study)
         return _sentence(said + _price(comparison, who=who, base=base))
     if comparison.verdict is Verdict.FIXED:
         same = pair(*comparison.values, metric_facts(comparison.metric).unit) if comparison.values else ""
@@ -98,15 +99,32 @@ def claim(comparison: Comparison, study: Mapping[str, Any], round_s: float | Non
         said = f"{who} against {base}{where}: undecided{_in(comparison)}{values} ({_open_evidence(comparison, ratio)})"
         if comparison.stood_still is not None:
             return _sentence(f"{said}{_price(comparison, base=base)}")
+        said += _contrary(comparison, study)
         beside = f", but {seen_beside(comparison)}" if differing(comparison) else ""
         return _sentence(f"{said}{beside}; {needed([comparison], round_s)}")
     sure = evidence(ratio, factor=is_latency(comparison))
     small = ""
     if comparison.verdict in (Verdict.FASTER_SMALL, Verdict.SLOWER_SMALL):
         small = f", which is within the margin of {margin}" if comparison.within_margin else ", but that is small"
-    return _sentence(
-        f"{_difference(comparison, who, base)}{where}{small}{values} ({sure}){_price(comparison, base=base)}"
-    )
+    said = f"{_difference(comparison, who, base)}{where}{small}{values} ({sure}){_contrary(comparison, study)}"
+    return _sentence(f"{said}{_price(comparison, base=base)}")
+
+
+def _contrary(comparison: Comparison, study: Mapping[str, Any]) -> str:
+    """What single levels say against their mean: `, but 50 % slower at 16 users`."""
+    said = contrary_words(comparison, study)
+    return f", but {'; '.join(said)}" if said else ""
+
+
+def contrary_words(comparison: Comparison, study: Mapping[str, Any]) -> list[str]:
+    """Each level that contradicts the mean: `2.00 × slower at 16 users`."""
+    said = []
+    for levels, ratio in zip(comparison.averaged, comparison.by_level, strict=True):
+        if ratio is not None and levels in comparison.contrary:
+            up = ratio.value >= 1
+            way = ("lower" if up else "higher") if is_latency(comparison) else "faster" if up else "slower"
+            said.append(f"{effect_of(ratio, factor=is_latency(comparison))} {way} at {label(levels, study)}")
+    return said
 
 
 def _in(comparison: Comparison) -> str:

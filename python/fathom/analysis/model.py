@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from enum import StrEnum
 
+from fathom.analysis.guard import Guard, Request
 from fathom.finding import Finding
 from fathom.results import Level
-from fathom.unanswered import STANDSTILL, LeftOut
 
 
 @dataclass(frozen=True)
@@ -38,6 +37,12 @@ class Estimate:
         """Whether the whole interval of a ratio lies between 1 / (1 + margin) and 1 + margin."""
         return 1 / (1 + margin) < self.low and self.high < 1 + margin
 
+    def beyond(self, margin: float, *, above: bool) -> bool:
+        """Whether the interval of a ratio leaves 1 out on that side, and the ratio is at the margin or further."""
+        if not self.has_interval:
+            return False
+        return self.low > 1 and self.value >= 1 + margin if above else self.high < 1 and self.value <= 1 / (1 + margin)
+
 
 class Verdict(StrEnum):
     """The closed list of answers to "is B better than A?"; the margin is fixed in the study before the run."""
@@ -63,71 +68,6 @@ class Summary:
     points: tuple[tuple[int, float], ...]
     cv: float | None
     failed: int
-
-
-@dataclass(frozen=True)
-class Request:
-    """What one request or transaction of a workload is.
-
-    Attributes:
-        words: with an article: `a transaction of 100 rows`.
-        unit: what `size` counts, `rows` or `bytes`.
-        size: how much it moves, on average; infinite for all that a run moves.
-    """
-
-    words: str
-    unit: str
-    size: float
-
-
-@dataclass(frozen=True)
-class Guard:
-    """A metric that a better result may not pay with.
-
-    Attributes:
-        change: how many times worse the variant is, geometric mean over rounds; None where a side is next to nothing
-            in some round.
-        variant, baseline: mean over the rounds both have, in the metric's unit.
-        worse: beyond the guard margin, and certain where there are rounds enough to tell.
-        unclear: neither that, nor shown to be within the guard margin.
-        better: as `worse`, the other way round.
-        most: of one that is unclear, how many times worse it may be; None where the rounds do not bound it.
-        more_rounds: of one that is unclear, about how many more rounds would tell; None if not affordable to say.
-        requests: of a latency whose requests are other work in the variant than in the baseline, both: that is told and
-            judges nothing. None where they are the same.
-        left_out: of a latency, what it leaves out of the variant's worst run, where that is more than the percentile
-            may: then it is worse, whatever the completed requests took.
-    """
-
-    metric: str
-    change: float | None
-    variant: float
-    baseline: float
-    worse: bool
-    unclear: bool = False
-    requests: tuple[Request, Request] | None = None
-    left_out: LeftOut | None = None
-    better: bool = False
-    most: float | None = None
-    more_rounds: int | None = None
-
-    @property
-    def harm(self) -> tuple[bool, bool, bool, float]:
-        """What sorts guards: certain ones first, of those standstills, then the larger change."""
-        of_all = self.metric in _OF_ALL
-        size = math.inf if self.change is None and self.worse else self.change or 1.0
-        size = self.variant if self.stood_still else size * _ALIKE if of_all else size
-        return self.worse, self.unclear, self.stood_still or (of_all and not self.worse), size
-
-    @property
-    def stood_still(self) -> bool:
-        """Whether it is a standstill that the variant has and the baseline has not: more rounds cannot change that."""
-        return self.worse and self.metric == STANDSTILL
-
-
-_OF_ALL = ("latency_p99_ms", "errors", "refused")
-_ALIKE = 1.1
-"""A guard of all requests is told before another one that changed up to so many times as much."""
 
 
 class Source(StrEnum):
@@ -214,6 +154,7 @@ class Comparison:
         more_rounds: for UNDECIDED, about how many more rounds are needed; None if not affordable to say.
         reasons: plain sentences behind NOT_COMPARABLE, and warnings otherwise.
         averaged: what the ratio of a round is the mean of: the levels of factors that `variant` leaves open.
+        by_level: the ratio at each of these by itself; None where it has no round.
         values: mean of the metric for variant and baseline, in its unit; None without one, or where ratios are
             averaged.
         guards: what may not get worse, the worst first; losses: what a crash or failure may take of the variant and not
@@ -235,6 +176,7 @@ class Comparison:
     more_rounds: int | None
     reasons: tuple[str, ...]
     averaged: tuple[dict[str, Level], ...] = ()
+    by_level: tuple[Estimate | None, ...] = ()
     values: tuple[float, float] | None = None
     guards: tuple[Guard, ...] = ()
     losses: tuple[str, ...] = ()
@@ -257,7 +199,21 @@ class Comparison:
     def alike(self) -> bool:
         """Whether both sides are as good as equal: a difference within the margin is nothing to choose by."""
         small = self.verdict in (Verdict.FASTER_SMALL, Verdict.SLOWER_SMALL) and self.within_margin
-        return self.verdict is Verdict.EQUIVALENT or small
+        return (self.verdict is Verdict.EQUIVALENT or small) and not self.contrary
+
+    def leaning(self, *, better: bool) -> tuple[dict[str, Level], ...]:
+        """The averaged levels at which the variant is certainly better, or worse, by the margin or more."""
+        found = zip(self.averaged, self.by_level, strict=True)
+        return tuple(levels for levels, at in found if at is not None and at.beyond(self.margin, above=better))
+
+    @property
+    def contrary(self) -> tuple[dict[str, Level], ...]:
+        """The averaged levels that contradict the verdict on their mean."""
+        if self.verdict in (Verdict.NOT_COMPARABLE, Verdict.OVERLOADED):
+            return ()
+        better = () if self.verdict in (Verdict.FASTER, Verdict.FASTER_SMALL) else self.leaning(better=True)
+        worse = () if self.verdict in (Verdict.SLOWER, Verdict.SLOWER_SMALL) else self.leaning(better=False)
+        return tuple(levels for levels in self.averaged if levels in better or levels in worse)
 
     @property
     def worsened(self) -> tuple[Guard, ...]:
@@ -345,9 +301,14 @@ class Group:
         return tuple(c for c in self.comparisons if c.may_be(better=not self.ahead))
 
     @property
+    def split(self) -> tuple[Comparison, ...]:
+        """The means that single levels contradict."""
+        return tuple(c for c in self.comparisons if c.contrary)
+
+    @property
     def clear(self) -> bool:
         """Whether the variant is better somewhere and shown to be no worse anywhere."""
-        return self.ahead and not self.behind and not self.unknown
+        return self.ahead and not (self.behind or self.unknown or self.split)
 
     @property
     def alike(self) -> bool:

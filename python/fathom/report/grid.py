@@ -13,7 +13,7 @@ from fathom.report.verdicts import sign, tone
 
 _MOST_COLUMNS = 6
 _OF_LOADS = "▲ better than the baseline at that load, ▼ worse, = equivalent, ? undecided, ! no ratio."
-_OF_MEANS = "The verdict is about the mean of the ratios at these loads."
+_OF_MEANS = "The verdict is about the geometric mean of the ratios at these loads."
 
 
 def grid(context: Context) -> Table | None:

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from fathom.analysis.beside import differing
-from fathom.analysis.model import Comparison, Guard, Verdict
+from fathom.analysis.guard import Guard
+from fathom.analysis.model import Comparison, Verdict
 from fathom.analysis.words import effect, quantity, short
 from fathom.metrics import metric
 from fathom.report.document import Tone
@@ -61,7 +62,7 @@ def price(comparison: Comparison) -> str:
     worse = [guard for guard in differing(comparison) if guard.worse]
     if comparison.verdict not in (Verdict.FASTER, Verdict.FASTER_SMALL, Verdict.EQUIVALENT) and not worse:
         return ""
-    said = []
+    said = ["not at every level"] if comparison.contrary else []
     if comparison.worsened:
         guard = (worse or comparison.worsened)[0]
         said.append(f"{short(guard.metric)} {grown(guard)}{' worse' if guard.change is not None else ''}")

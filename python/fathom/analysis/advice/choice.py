@@ -24,7 +24,7 @@ from fathom.analysis.advice.price import (
 from fathom.analysis.advice.rule import Rule, RuleInput
 from fathom.analysis.capacity import capacity, rising, stood_still, where_met
 from fathom.analysis.factors import same_load
-from fathom.analysis.headline import over_loads, request_words, same_levels, unknown_words
+from fathom.analysis.headline import claim, over_loads, request_words, same_levels, unknown_words
 from fathom.analysis.levels import amount
 from fathom.analysis.model import Comparison, GoalAnswer, Group, Sensitivity, Verdict, soonest
 from fathom.analysis.stripes import stripe_words
@@ -48,6 +48,8 @@ def find(given: RuleInput) -> Iterator[Finding]:
         yield _by_goals(goals, given)
     elif told is not None and (told.decided or told.relieved or told.sunk):
         yield _of(told, given)
+    elif split := [group for group in decision.groups if group.split]:
+        yield _by_level(split[0], given)
     elif all(c.verdict is Verdict.EQUIVALENT for c in choices):
         yield alike(decision.groups, given)
     elif broken := [c for c in choices if c.verdict is Verdict.NOT_COMPARABLE]:
@@ -87,6 +89,8 @@ def _of(told: Group, given: RuleInput) -> Finding:
     if decided and metric(told.comparisons[0].metric).higher_is_better is None:
         return _neither(decided[0], given)
     taken = given.analysis.decision.taken
+    if told.split and taken is None:
+        return _by_level(told, given)
     if taken is None:
         return _by_load(told, given) if told.ahead and told.behind else _in_part(told, given)
     faster = variant_key(taken) == variant_key(told.variant)
@@ -158,6 +162,25 @@ def _by_load(told: Group, given: RuleInput) -> Finding:
         0.9,
         tuple(Evidence(f"{capital(text)}.") for text in _price(told, given)),
         remedies=(Remedy(f"Choose by the load that you have: {who} is better at {at}, {base} at {other}."),),
+    )
+
+
+def _by_level(told: Group, given: RuleInput) -> Finding:
+    """A mean that single levels contradict is no answer for these levels."""
+    mean = told.split[0]
+    who = label(told.variant, given.study, apart_from=told.baseline)
+    base = label(told.baseline, given.study, apart_from=told.variant)
+    better, worse = (mean.leaning(better=way) for way in (True, False))
+    sides = [(who, better), (base, worse)]
+    said = [f"{name} is better at {listed([label(one, given.study) for one in at])}" for name, at in sides if at]
+    return Finding(
+        "by-load",
+        who,
+        claim(mean, given.study),
+        Severity.WARNING,
+        0.9,
+        tuple(Evidence(f"{capital(text)}.") for text in (*_price(told, given), *doubts(told, given))),
+        remedies=(Remedy(f"Choose by the load that you have: {', '.join(said)}; their mean hides that."),),
     )
 
 

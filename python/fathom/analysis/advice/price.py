@@ -8,7 +8,8 @@ from collections.abc import Sequence
 from fathom.analysis.advice.rule import RuleInput
 from fathom.analysis.beside import better_words, doubt_words, guard_words
 from fathom.analysis.factors import load_words
-from fathom.analysis.model import Comparison, Group, Guard
+from fathom.analysis.guard import Guard
+from fathom.analysis.model import Comparison, Group
 from fathom.analysis.variants import Variant, label, variant_key
 from fathom.analysis.words import listed, short
 

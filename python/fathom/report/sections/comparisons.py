@@ -59,7 +59,7 @@ def _compared(context: Context, comparisons: Sequence[Comparison]) -> list[Block
             f"Each variant against {baseline}, as a ratio of improvement: above 1 × the variant is better, whichever "
             "direction of the metric is the better one. Differences within "
             f"{percent(comparisons[0].margin)} were declared equivalent before the runs."
-            + (f" Each ratio is the mean over {averaged_words(comparisons[0], study)}." if averaged else "")
+            + (f" Each ratio is the geometric mean over {averaged_words(comparisons[0], study)}." if averaged else "")
         )
     ]
     if drawn:

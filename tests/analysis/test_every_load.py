@@ -117,3 +117,27 @@ def test_what_the_baseline_does_worse_is_told_of_it() -> None:
 def test_equal_speed_with_a_better_tail_is_preferred() -> None:
     found = judged({"a": {1: (1000.0, 50.0)}, "b": {1: (1001.0, 5.0)}})
     assert first(found).remedies[0].action == "Prefer b: as fast as a, and better in what is told above."
+
+
+def test_a_variant_without_a_price_goes_before_one_that_gains_a_little_more() -> None:
+    found = judged({"a": {1: (1000.0, 5.0)}, "b": {1: (1300.0, 50.0)}, "c": {1: (1285.0, 5.0)}})
+    assert found.headline.startswith("C is 28 % faster than a")
+    assert "B is 30 % faster than a" in found.headline
+    assert first(found).remedies[0].action == "Choose c."
+    assert any(one.sentence.startswith("B gains more, but p99 latency is 10.0 ×") for one in first(found).evidence)
+
+
+def test_the_best_is_that_of_all_loads_and_not_of_those_that_are_decided() -> None:
+    loads = {"old": {1: 1000.0, 4: 2000.0, 16: 5000.0}, "peak": {1: 2050.0, 4: 2000.0, 16: 5000.0}}
+    loads["steady"] = {load: 1.9 * rate for load, rate in loads["old"].items()}
+    found = judged({one: {load: (rate, 5.0) for load, rate in rates.items()} for one, rates in loads.items()})
+    assert first(found).remedies[0].action == "Choose steady."
+
+
+def test_variants_that_are_not_told_apart_are_named_with_the_best() -> None:
+    """B and c are the same: the larger of two points is no better."""
+    cells: Cells = {"a": {1: (1000.0, 5.0)}, "b": {1: (1100.0, 5.0)}, "c": {1: (1101.0, 5.0)}, "d": {1: (1050.0, 5.0)}}
+    found = judged(cells, scatter={1: 0.012})
+    assert [variant[FACTOR] for variant in found.decision.rivals] in (["b"], ["c"])
+    assert "not told apart from it" in found.headline
+    assert first(found).remedies[0].action.endswith("by price: which of them is the fastest is not known.")

@@ -16,7 +16,7 @@ from fathom.analysis.factors import same_load
 from fathom.analysis.goals import goal_answer, goal_flips
 from fathom.analysis.levels import amount
 from fathom.analysis.model import Analysis, Comparison, Decision, Estimate, GoalAnswer, Group, Overload, Verdict
-from fathom.analysis.pairing import pair
+from fathom.analysis.pairing import joined, pair
 from fathom.analysis.rules import Rules
 from fathom.analysis.variants import Variant, of_variant, variant_key, without
 from fathom.goals import Outcome
@@ -25,6 +25,8 @@ from fathom.results import Run
 
 _EQUIVALENCE = 0.90
 """Level of the interval that two one-sided tests at 5 % use."""
+_ALPHA = 0.05
+"""Chance that a variant is called worse than the best although it is not."""
 
 
 def decide(
@@ -68,7 +70,12 @@ def decide(
         return Decision(groups, told, goals=goals)
     as_good = _larger_alike(told, groups, study, alike) if told.ahead else _like_baseline(told, groups)
     taken = told.variant if told.clear else None if told.ahead or told.unknown or told.split else told.baseline
-    return Decision(groups, told, taken, as_good, goals)
+    if not told.admissible:
+        return Decision(groups, told, taken, as_good, goals=goals)
+    rivals = _rivals(told, groups, as_good, alike)
+    dearer = max((g for g in groups if g.ahead and not g.behind and not g.admissible), key=_gain, default=None)
+    dearer = dearer if dearer is not None and _gain(dearer) > _gain(told) else None
+    return Decision(groups, told, taken, as_good, rivals, dearer, goals)
 
 
 def _by_goals(
@@ -101,6 +108,18 @@ class _Alike:
             return False
         pairs = zip(one.comparisons, other.comparisons, strict=True)
         return all((_fails(a, one) and _fails(b, other)) or self._equal(a, b) for a, b in pairs)
+
+    def apart(self, one: Group, other: Group, level: float) -> bool:
+        """Whether one is certainly better than the other on the mean over their loads, or carries another number."""
+        if len(one.relieved) != len(other.relieved) or len(one.comparisons) != len(other.comparisons):
+            return True
+        pairs = zip(one.comparisons, other.comparisons, strict=True)
+        found = [pair(self._runs, a.variant, b.variant, a.metric) for a, b in pairs if a.ratio is not None]
+        if not found:
+            return True
+        mean = joined(found, one.variant, other.variant)
+        ratio = estimate_ratio(mean.logs, level=level, seed=self._seed, virtual=self._virtual)
+        return ratio is None or (ratio.has_interval and not ratio.low <= 1 <= ratio.high)
 
     def _equal(self, one: Comparison, other: Comparison) -> bool:
         logs = pair(self._runs, one.variant, other.variant, one.metric).logs
@@ -140,8 +159,9 @@ def _told(groups: Sequence[Group], study: Mapping[str, Any], *, choice: bool, al
     felt = [group for group in groups if not group.alike] or groups
     ahead = [group for group in felt if group.ahead and not group.behind]
     if choice and ahead:
-        best = max(ahead, key=_gain)
-        smaller = [g for g in ahead if g is not best and _is_smaller(g, best, study) and alike(g, best)]
+        able = [group for group in ahead if group.admissible] or ahead
+        best = max(able, key=_gain)
+        smaller = [g for g in able if g is not best and _is_smaller(g, best, study) and alike(g, best)]
         return min(smaller, key=lambda group: amount(study, group.variant, best.variant) or 0.0) if smaller else best
     decided = [group for group in felt if group.decided]
     if decided:
@@ -157,6 +177,14 @@ def _larger_alike(told: Group, groups: Sequence[Group], study: Mapping[str, Any]
     return tuple(g.variant for g in groups if g is not told and _is_smaller(told, g, study) and alike(told, g))
 
 
+def _rivals(told: Group, groups: Sequence[Group], as_good: Sequence[Variant], alike: _Alike) -> tuple[Variant, ...]:
+    """Who may be the best as well: multiple comparisons with the best (Hsu 1984), by Bonferroni."""
+    known = {variant_key(variant) for variant in as_good}
+    others = [g for g in groups if g is not told and g.admissible and variant_key(g.variant) not in known]
+    level = 1 - _ALPHA / max(1, len(others))
+    return tuple(g.variant for g in others if not alike.apart(told, g, level))
+
+
 def _like_baseline(told: Group, groups: Sequence[Group]) -> tuple[Variant, ...]:
     """The variants that bring no more than the baseline, where one that is worse is told of."""
     same = variant_key(told.baseline)
@@ -169,8 +197,8 @@ def _is_smaller(one: Group, other: Group, study: Mapping[str, Any]) -> bool:
 
 
 def _gain(group: Group) -> tuple[int, float]:
-    """Loads that the variant alone carries, then the mean improvement over those with a verdict."""
-    logs = [math.log(c.ratio.value) for c in group.decided if c.ratio is not None and c.ratio.value > 0]
+    """Loads that the variant alone carries, then the mean improvement over all that both carry."""
+    logs = [math.log(c.ratio.value) for c in group.comparisons if c.ratio is not None and c.ratio.value > 0]
     return len(group.relieved), sum(logs) / len(logs) if logs else 0.0
 
 

@@ -237,13 +237,25 @@ def _of_comparisons(analysis: Analysis, study: Mapping[str, Any]) -> str:
         same = [label(variant, study) for variant in decision.as_good]
         if same:
             said += f" {_sentence(f'{listed(same)} {_no_more(same)} more within {percent(comparisons[0].margin)}')}"
-        return " ".join([said, *over])
+        return " ".join([said, *_others(analysis, study), *over])
     if len(comparisons) == 1:
         return claim(comparisons[0], study, analysis.round_s)
     open_ones = [c for c in comparisons if c.verdict is not Verdict.OVERLOADED]
     if over and (not open_ones or (told is not None and told.relieved)):
         return " ".join(over)
     return " ".join([*_open(open_ones, study, analysis.round_s), *over])
+
+
+def _others(analysis: Analysis, study: Mapping[str, Any]) -> list[str]:
+    """Who may be the best as well, and who gains more at a price."""
+    decision, said = analysis.decision, []
+    if decision.rivals:
+        names = [label(variant, study) for variant in decision.rivals]
+        said.append(_sentence(f"{listed(names)} {'is' if len(names) == 1 else 'are'} not told apart from it"))
+    dearer = decision.dearer
+    if dearer is not None and dearer.decided:
+        said.append(over_loads(dearer, analysis, study))
+    return said
 
 
 def _all_alike(analysis: Analysis, study: Mapping[str, Any]) -> str:

@@ -311,6 +311,11 @@ class Group:
         return self.ahead and not (self.behind or self.unknown or self.split)
 
     @property
+    def admissible(self) -> bool:
+        """Whether it is better without a price in its guards."""
+        return self.clear and self.paid is None
+
+    @property
     def alike(self) -> bool:
         """Whether the variant is as good as its baseline at every load."""
         return all(c.alike for c in self.comparisons)
@@ -391,6 +396,8 @@ class Decision:
         told: the variant to tell of; None where no comparison says anything.
         taken: the variant to choose, which may be a baseline; None where there is nothing to choose.
         as_good: larger variants that are equivalent to the one told of; where that is worse, those like its baseline.
+        rivals: variants without a price that are not told apart from it: which of them is the best is not known.
+        dearer: the variant that gains more, but with a guard that is worse or a load at which it is not known.
         goals: what became of the study's goals; None without any.
     """
 
@@ -398,6 +405,8 @@ class Decision:
     told: Group | None = None
     taken: dict[str, Level] | None = None
     as_good: tuple[dict[str, Level], ...] = ()
+    rivals: tuple[dict[str, Level], ...] = ()
+    dearer: Group | None = None
     goals: GoalAnswer | None = None
 
     @property

@@ -79,13 +79,15 @@ def averaged(pairings: Sequence[Pairing], over: Sequence[str]) -> list[Pairing]:
     groups: dict[Key, list[Pairing]] = {}
     for pairing in pairings:
         groups.setdefault(variant_key(without(pairing.variant, over)), []).append(pairing)
-    return [_mean(parts, over) for parts in groups.values()]
+    return [
+        joined(parts, without(parts[0].variant, over), without(parts[0].baseline, over)) for parts in groups.values()
+    ]
 
 
-def _mean(parts: Sequence[Pairing], over: Sequence[str]) -> Pairing:
+def joined(parts: Sequence[Pairing], variant: Variant, baseline: Variant) -> Pairing:
+    """One pairing of two variants from those at several levels: per round the mean of the logs, where all have it."""
     rounds = sorted(set.intersection(*(set(part.rounds) for part in parts)))
     found = [[float(part.logs[part.rounds.index(number)]) for part in parts] for number in rounds]
     logs = np.array(found, dtype=np.float64).reshape(len(rounds), len(parts)).mean(axis=1)
     unusable = tuple(sorted({number for part in parts for number in part.unusable}))
-    variant, baseline = (without(side, over) for side in (parts[0].variant, parts[0].baseline))
     return Pairing(variant, baseline, parts[0].metric, tuple(rounds), logs, unusable, tuple(parts))

@@ -108,6 +108,9 @@ def _of(told: Group, given: RuleInput) -> Finding:
         action = f"Weigh the gain of {who} against its price" + (": it is no free choice." if small else ".")
     elif faster and told.doubtful:
         action = f"Choose {who}{at} once it is known that {doubted(told)} held."
+    elif faster and (rivals := given.analysis.decision.rivals):
+        names = listed([who, *(label(one, given.study, apart_from=left) for one in rivals)])
+        action = f"Choose among {names}{at} by price: which of them is the fastest is not known."
     else:
         action = f"{'Choose' if faster else 'Stay with'} {who}{at}" + (", if it costs nothing." if small else ".")
     return _finding(told, given, taken, left, action=action, price=price, lost=lost)
@@ -129,7 +132,7 @@ def _finding(
     settings = tuple(commands.setting(f, v) for f, v in taken.items() if left.get(f) != v)
     faster, what = variant_key(taken) == variant_key(told.variant), _what(told, given)
     unsure = doubts(told, given) if faster else []
-    said = (*price, *_held(told, faster=faster), *unsure)
+    said = (*price, *_held(told, faster=faster), *unsure, *(_dearer(given) if faster else ()))
     return Finding(
         "trade-off" if paid else "choice",
         label(taken, given.study, apart_from=left),
@@ -305,6 +308,15 @@ def _reserve(variant: Variant, given: RuleInput) -> list[str]:
 
 def _flipped(told: Group) -> tuple[Sensitivity, ...]:
     return tuple(flip for c in told.decided for flip in c.flipped)
+
+
+def _dearer(given: RuleInput) -> list[str]:
+    """The variant that gains more than the one that is advised, and why it is not."""
+    more = given.analysis.decision.dearer
+    if more is None:
+        return []
+    price = [*worse(more, given), *(f"{at_load(c, given)}: {unknown_words(c)}" for c in more.unknown)]
+    return [f"{label(more.variant, given.study, apart_from=more.baseline)} gains more, but {price[0]}"] if price else []
 
 
 def _held(told: Group, *, faster: bool) -> list[str]:

@@ -238,10 +238,7 @@ def _limit(system: System, disk: Device, found: Plateau, kind: str) -> _Limit | 
     if sold is not None or system.limits.cap(found.metric, found.level, kind, NEAR):
         return sold
     held = found.spread <= _STRICT and found.load_growth >= 2 and not _at_own_rate(disk, found)
-    slow = middle(disk.values("latency_s")[found.chosen], 90) > tier_of(system, disk).target_s
-    if held and slow and _is_round(found.level):
-        rented = is_in(system, "aws") or is_in(system, "azure")
-        sure = 0.6 if rented or not _in_closed_loop(disk, found) else DOUBTFUL
+    if held and _is_round(found.level) and (sure := _of_round(system, disk, found)):
         return _Limit("a round number, as limits are", sure, 0.0, listed=False)
     return None
 
@@ -272,12 +269,17 @@ def _at_own_rate(disk: Device, found: Plateau) -> bool:
     return bool(abs(usual_s * middle(disk.values("iops")[found.chosen]) - 1) <= _ONE)
 
 
-def _in_closed_loop(disk: Device, found: Plateau) -> bool:
-    """Whether as much is outstanding all along: so many threads, each with the next request when one is done, set the
-    rate by the latency of the device.
+def _of_round(system: System, disk: Device, found: Plateau) -> float:
+    """How sure a round number is a limit.
+
+    Where as much is outstanding all along, so many threads may make it by the latency of the device.
     """
     load = disk.load[found.chosen]
-    return bool(np.nanstd(load) <= TIGHT * np.nanmean(load))
+    if np.nanstd(load) > TIGHT * np.nanmean(load):
+        return 0.6
+    slow = middle(disk.values("latency_s")[found.chosen], 90) > tier_of(system, disk).target_s
+    rented = is_in(system, "aws") or is_in(system, "azure")
+    return 0.0 if not slow else 0.6 if rented else DOUBTFUL
 
 
 def _link(system: System, disk: Device, found: Plateau) -> _Limit | None:

@@ -79,3 +79,12 @@ def test_a_file_that_is_slow_for_a_part_of_the_snapshots_is_named(tmp_path: Path
     assert f"{LOG} is slow, 45.0 ms in 100 s of 9.8 min" in found.verdict.sentence
     said = " ".join(each.sentence for each in found.findings[0].evidence)
     assert "18.0 sessions wait for data and log I/O in these times, 0.4" in said
+
+
+def test_a_disk_that_is_always_slow_is_not_said_to_be_slow_for_a_part_of_the_log(tmp_path: Path) -> None:
+    """One request is outstanding now and then only, but each takes as long."""
+    made = disk(np.where(PLACES % 5 == 0, 120.0, 70.0) * noise(9), 12.0 * noise(10), writes=1.0, percent=90.0)
+    found = diagnosed(iostat(tmp_path / "log", {"sdc": made}))
+    (slow,) = (each for each in found.findings if each.rule == "L2")
+    assert slow.what.startswith("sdc is slow, 1")
+    assert " min " not in slow.what

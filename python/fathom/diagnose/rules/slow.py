@@ -37,7 +37,7 @@ def examine(system: System) -> Iterator[Finding]:
         yield Finding(
             "L2",
             disk.name,
-            f"{disk.name} is slow, {time(latency)}{_of_the_time(disk, chosen)}, and {where}.",
+            f"{disk.name} is slow, {time(latency)}{_of_the_time(system, disk)}, and {where}.",
             harm.severity,
             0.45 if found is None else 0.55,
             (
@@ -74,10 +74,12 @@ def _waiting(system: System, disk: Device, chosen: Flags) -> Iterator[Evidence]:
         yield seen(disk, f"{number(then)} sessions wait for data and log I/O in these times{otherwise}.", chosen)
 
 
-def _of_the_time(disk: Device, chosen: Flags) -> str:
-    """How long that is, where it is a part of the log."""
-    slow, whole = disk.seconds[chosen].sum(), disk.seconds[worked(disk)].sum()
-    return "" if slow > _MOST * whole else f" in {length(slow)} of {length(whole)}"
+def _of_the_time(system: System, disk: Device) -> str:
+    """How long it is slow, where that is a part of the log."""
+    at_work = worked(disk)
+    slow = at_work & (disk.values("latency_s") > tier_of(system, disk).target_s)
+    part, whole = disk.seconds[slow].sum(), disk.seconds[at_work].sum()
+    return "" if part > _MOST * whole else f" in {length(part)} of {length(whole)}"
 
 
 RULE = Rule("L2", "slow volume of unknown cause", Kind.CAUSE, (PATH_RATE, PATH_LATENCY), examine)

@@ -1,7 +1,8 @@
 """Searches for a setting: the highest of a range, or the first of a list, with which a study meets its goals. Pure.
 
 Both take it that goals are met up to some value and missed beyond: for a load that is so, apart from scatter.
-The answer is therefore two values that were tried, one that met the goals and one that did not.
+The answer is therefore two values that were tried, one that met the goals and one that did not. Near the line scatter
+decides, so what a search ends with is tried a second time, and what then comes out otherwise is neither of the two.
 """
 
 from __future__ import annotations
@@ -9,12 +10,13 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any
 
 from fathom.errors import UsageError
 from fathom.results import Level
 
 PRECISION = 0.02
-"""A bisection ends when what missed is at most this share above what met."""
+"""A bisection ends when what missed is at most this share above what met: its step, not how well the line is known."""
 
 _FINEST = 1e-4
 """What a bisection of fractions tells apart at least, as a share of the upper end: near zero, shares lead nowhere."""
@@ -26,12 +28,14 @@ _NUMBER = r"[0-9]+(?:\.[0-9]+)?"
 class Found:
     """The answer: the value that met the goals, and the nearest tried that did not; None where there is none.
 
-    `lasting` meets them for ever, the first of a list that does: `met` may live on a reserve that ends.
+    `lasting` meets them for ever, the first of a list that does: `met` may live on a reserve that ends. `unclear` are
+    the values that met the goals at one attempt and missed them at the other.
     """
 
     met: Level | None
     missed: Level | None
     lasting: Level | None = None
+    unclear: tuple[Level, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -42,19 +46,33 @@ class Highest:
     low: float
     high: float
 
-    def search(self, meets: Callable[[Level], bool], lasts: Callable[[Level], bool] = lambda _: True) -> Found:
-        """Tries values until two are near each other; whether what met the goals lasts is told, not searched for."""
+    def search(
+        self,
+        meets: Callable[[Level], bool],
+        lasts: Callable[[Level], bool] = lambda _: True,
+        again: Callable[[Level], bool] | None = None,
+    ) -> Found:
+        """Tries values until two are near each other, then outwards from both what comes out alike a second time.
+
+        Whether what met the goals lasts is told, not searched for.
+        """
         low, high = self.low, self.high
-        if not meets(low):
+        tried = _Tried(meets, again)
+        if not tried.meets(low):
             return Found(None, low)
-        if meets(high):
+        if tried.meets(high) and tried.meets_again(high):
             return Found(high, None, high if lasts(high) else None)
         whole = isinstance(low, int) and isinstance(high, int)
         least = 1 if whole else self.high * _FINEST
         while high - low > max(least, low * PRECISION):
             middle = (low + high) // 2 if whole else (low + high) / 2
-            low, high = (middle, high) if meets(middle) else (low, middle)
-        return Found(low, high, low if lasts(low) else None)
+            low, high = (middle, high) if tried.meets(middle) else (low, middle)
+        values = sorted(tried.once)
+        met = next((value for value in reversed(values) if tried.once[value] and tried.meets_again(value)), None)
+        missed = next((v for v in values if not tried.once[v] and not tried.meets_again(v)), self.high)
+        if met is None:
+            return Found(None, self.low, unclear=tuple(sorted(tried.unclear)))
+        return Found(met, missed, met if lasts(met) else None, tuple(sorted(tried.unclear)))
 
 
 @dataclass(frozen=True)
@@ -64,18 +82,49 @@ class First:
     key: str
     levels: tuple[Level, ...]
 
-    def search(self, meets: Callable[[Level], bool], lasts: Callable[[Level], bool] = lambda _: True) -> Found:
-        """Tries one after the other until one meets the goals and lasts."""
+    def search(
+        self,
+        meets: Callable[[Level], bool],
+        lasts: Callable[[Level], bool] = lambda _: True,
+        again: Callable[[Level], bool] | None = None,
+    ) -> Found:
+        """Tries one after the other until one meets the goals, a second time too, and lasts."""
+        tried = _Tried(meets, again)
         met: Level | None = None
         missed: Level | None = None
         for level in self.levels:
-            if meets(level):
+            if tried.meets(level) and tried.meets_again(level):
                 met = level if met is None else met
                 if lasts(level):
-                    return Found(met, missed, level)
+                    return Found(met, missed, level, tuple(tried.unclear))
             elif met is None:
                 missed = level
-        return Found(met, missed)
+        return Found(met, missed, unclear=tuple(tried.unclear))
+
+
+class _Tried:
+    """What became of the values that were tried, once and again; without a second attempt each stands."""
+
+    def __init__(self, meets: Callable[[Any], bool], again: Callable[[Any], bool] | None) -> None:
+        self._meets, self._again = meets, again
+        self.once: dict[Any, bool] = {}
+        self._twice: dict[Any, bool] = {}
+
+    def meets(self, level: Level) -> bool:
+        self.once[level] = self._meets(level)
+        return self.once[level]
+
+    def meets_again(self, level: Level) -> bool:
+        if self._again is None:
+            return self.once[level]
+        if level not in self._twice:
+            self._twice[level] = self._again(level)
+        return self._twice[level]
+
+    @property
+    def unclear(self) -> list[Any]:
+        """What came out otherwise the second time."""
+        return [level for level, second in self._twice.items() if second != self.once[level]]
 
 
 def highest(text: str) -> Highest:

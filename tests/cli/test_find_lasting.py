@@ -56,7 +56,7 @@ def test_the_first_value_on_burst_credits_is_told_with_the_first_that_holds_for_
     answer = json.loads(fathom("simulate", burst, "--find-first", SIZES, "--out", "found", "--json").stdout)
     assert (answer["met"], answer["missed"], answer["lasting"]) == ("50GiB", None, "500GiB")
     assert answer["steps"][0]["reserves"][0].startswith("It lives on burst credits: ")
-    assert answer["steps"][2]["reserves"] == []
+    assert all(not step["reserves"] for step in answer["steps"] if step["value"] == "500GiB")
     none = fathom("simulate", burst, "--find-first", "volumes.disk.size=50GiB,100GiB", "--out", "found")
     assert none.stdout.endswith("then 150 IOPS; no value does so for ever.\n")
 

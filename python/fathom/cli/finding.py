@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 import typer
@@ -14,7 +15,7 @@ from fathom.analysis.model import Overload, Reserve, soonest
 from fathom.analysis.overload import overloads_of
 from fathom.analysis.reserves import reserves_in
 from fathom.analysis.variants import label
-from fathom.analysis.words import capital, left_out
+from fathom.analysis.words import capital, left_out, listed
 from fathom.campaign import default_directory
 from fathom.cli import codes
 from fathom.cli.output import note, plain, print_json
@@ -43,6 +44,7 @@ class _Step:
     """
 
     level: Level
+    seed: int
     directory: Path
     goals: tuple[Outcome, ...]
     overloads: tuple[Overload, ...]
@@ -99,19 +101,21 @@ def find(search: Highest | First, wanted: Plan, options: Options, engine: Engine
     _check(search, wanted, engine)
     steps: list[_Step] = []
 
-    def meets(level: Level) -> bool:
-        directory = options.directory / f"{search.key}={str(level).replace('/', '-')}"
-        note(f"{search.key} = {level}")
+    def attempt(level: Level, *, again: bool) -> bool:
+        name = f"{search.key}={str(level).replace('/', '-')}"
+        directory = options.directory / (f"{name}-again" if again else name)
+        seed = wanted.seed + again
+        note(f"{search.key} = {level}{f' again, seed {seed}' if again else ''}")
         here = Options(directory, options.scratch, options.anonymous, options.jobs, options.retry_failed)
         with observer(quiet=quiet or as_json, jobs=options.jobs) as watching:
-            found = execute(_at(wanted, search.key, level, engine), here, engine, watching)
+            found = execute(_at(wanted, search.key, level, engine, seed), here, engine, watching)
         if any(not run.ok for run in found.runs):
             raise _StopError(
                 f"a run failed: see `fathom report {directory}`; rerun the same command with --retry-failed",
                 codes.RUN_FAILED,
             )
         short = any(too_short(run, found.study) for run in found.runs)
-        step = _Step(level, directory, outcomes(found), overloads_of(found), reserves_in(found), short)
+        step = _Step(level, seed, directory, outcomes(found), overloads_of(found), reserves_in(found), short)
         steps.append(step)
         note("  " + _became(step))
         return step.kept
@@ -120,7 +124,7 @@ def find(search: Highest | First, wanted: Plan, options: Options, engine: Engine
         return not any(step.level == level and step.reserves for step in steps)
 
     try:
-        answer = search.search(meets, lasts)
+        answer = search.search(partial(attempt, again=False), lasts, partial(attempt, again=True))
     except _StopError as stopped:
         note(stopped.why)
         return stopped.code
@@ -131,9 +135,11 @@ def find(search: Highest | First, wanted: Plan, options: Options, engine: Engine
                 "met": answer.met,
                 "missed": answer.missed,
                 "lasting": answer.lasting,
+                "unclear": answer.unclear,
                 "steps": [
                     {
                         "value": step.level,
+                        "seed": step.seed,
                         "directory": str(step.directory),
                         "passed": step.kept and step.untold is None,
                         "untold": step.untold,
@@ -186,7 +192,9 @@ def sentence(search: Highest | First, answer: Found, *, too_much: bool = False, 
             f"{search.key} = {search.high} meets the goals{ends}. Both ends of the range do, {both}: if less of it is "
             "better, --find-first names the smallest of a list; else the limit is higher."
         )
-    return f"{search.key} = {answer.met} meets the goals{ends}; {answer.missed} {misses}."
+    between = listed([str(level) for level in answer.unclear])
+    unclear = f"; {between} did so with one seed of two" if between else ""
+    return f"{search.key} = {answer.met} meets the goals{ends}; {answer.missed} {misses}{unclear}."
 
 
 def _of_lasting(answer: Found) -> str:
@@ -209,8 +217,8 @@ class _StopError(Exception):
         self.why, self.code = why, code
 
 
-def _at(wanted: Plan, key: str, level: Level, engine: Engine) -> Plan:
-    return plan(wanted.study.fixing({key: level}, engine), seed=wanted.seed, rounds=wanted.rounds)
+def _at(wanted: Plan, key: str, level: Level, engine: Engine, seed: int) -> Plan:
+    return plan(wanted.study.fixing({key: level}, engine), seed=seed, rounds=wanted.rounds)
 
 
 def _check(search: Highest | First, wanted: Plan, engine: Engine) -> None:
@@ -233,7 +241,7 @@ def _check(search: Highest | First, wanted: Plan, engine: Engine) -> None:
     levels = search.levels if isinstance(search, First) else (search.low, search.high)
     for level in levels:
         try:
-            _at(wanted, search.key, level, engine)
+            _at(wanted, search.key, level, engine, wanted.seed)
         except StudyError as mistakes:
             # The screen has an "error:" for each mistake.
             raise StudyError(f"{search.key} = {level}\n{mistakes.screen()}", mistakes.diagnostics) from None

@@ -18,6 +18,7 @@ from fathom.analysis.environment import differing
 from fathom.analysis.model import SteadyState
 from fathom.analysis.modes import find_modes
 from fathom.analysis.pairing import Pairing, values_by_round
+from fathom.analysis.serial import find_serial
 from fathom.analysis.series import RATE
 from fathom.analysis.steady import MATERIAL
 from fathom.analysis.trend import trend_between, trend_of
@@ -84,7 +85,9 @@ def threats(
     for part, names in named:
         for variant, name in zip(_both(part), names, strict=True):
             found += _modes(runs, variant, pairing.metric, name, weight)
-    found += _drift(pairing, margin)
+    drift = _drift(pairing, margin)
+    # What drifts resembles itself from round to round; rounds in virtual time share nothing.
+    found += drift or ([] if virtual else _serial(pairing))
     for part, names in named:
         found += _trends(runs, part, names, steady, weight)
     return found
@@ -159,6 +162,18 @@ def _drift(pairing: Pairing, margin: float) -> list[Threat]:
             abs(drift.change),
         )
     ]
+
+
+def _serial(pairing: Pairing) -> list[Threat]:
+    """Rounds that follow each other and resemble each other: the interval is too narrow."""
+    serial = find_serial(pairing.logs)
+    if serial is None:
+        return []
+    text = (
+        f"rounds that follow each other resemble each other (correlation {serial.correlation:.2f}, "
+        f"p = {serial.p:.2g}): the interval is too narrow; spread the rounds over a longer time"
+    )
+    return [Threat(text, serial.widening, only_overturns=True)]
 
 
 def _trends(

@@ -42,6 +42,12 @@ def test_interval_of_a_loss_reads_from_small_to_large() -> None:
     assert effect_interval(Estimate(61.0, 58.1, 64.2, 0.95, 5, "t")) == "58 to 64"
 
 
+def test_the_ends_of_an_interval_do_not_read_alike() -> None:
+    narrow = Estimate(1.1001, 1.0998, 1.1004, 0.95, 2, "t")
+    assert effect_interval(narrow).replace("\u00a0", " ") == "9.98 % to 10.04 %"
+    assert effect_interval(Estimate(1.05, 1.04, 1.06, 0.95, 5, "t")).replace("\u00a0", " ") == "4 % to 6 %"
+
+
 def test_a_point_is_as_exact_as_its_bounds() -> None:
     narrow = Estimate(7.914, 7.89, 7.94, 0.95, 3, "t")
     assert (effect_of(narrow), effect_interval(narrow)) == ("7.91 ×", "7.89 to 7.94")

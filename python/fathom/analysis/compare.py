@@ -240,11 +240,14 @@ def _is_load_step(pairing: Pairing, loads: Sequence[str]) -> bool:
 
 
 def _values(runs: Sequence[Run], pairing: Pairing) -> tuple[float, float] | None:
-    """Means of variant and baseline over the rounds of the comparison; None where ratios are averaged."""
+    """Geometric means of variant and baseline over the rounds of the comparison; None where ratios are averaged.
+
+    Their quotient is the ratio: arithmetic means beside it would contradict it where rounds scatter.
+    """
     if pairing.joined or not pairing.rounds:
         return None
     sides = (values_by_round(runs, side, pairing.metric) for side in (pairing.variant, pairing.baseline))
-    mine, other = (float(np.mean([side[r] or 0.0 for r in pairing.rounds])) for side in sides)
+    mine, other = (float(np.exp(np.mean([math.log(side[r] or 1.0) for r in pairing.rounds]))) for side in sides)
     return mine, other
 
 

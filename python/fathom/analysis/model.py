@@ -155,8 +155,8 @@ class Comparison:
         reasons: plain sentences behind NOT_COMPARABLE, and warnings otherwise.
         averaged: what the ratio of a round is the mean of: the levels of factors that `variant` leaves open.
         by_level: the ratio at each of these by itself; None where it has no round.
-        values: mean of the metric for variant and baseline, in its unit; None without one, or where ratios are
-            averaged.
+        values: geometric mean of the metric for variant and baseline, in its unit, whose quotient is the ratio; None
+            without one, or where ratios are averaged.
         guards: what may not get worse, the worst first; losses: what a crash or failure may take of the variant and not
             of the baseline; spared: the other way round. Both in the words of the database or layer.
         sensitivity: what the ends of assumed ranges make of it.

@@ -19,6 +19,7 @@ _LARGE = 1.5
 """From this ratio on people say "1.5 ×", below it "50 %"."""
 _SMALL = 1.01
 """Below it even a factor is told as per cent: "1.00 × worse" says nothing."""
+_MOST_DECIMALS = 5
 _FOLD = 2.0
 """From this relative change on people say "3-fold", below it "by 190 %"."""
 
@@ -121,13 +122,24 @@ def effect_interval(estimate: Estimate, *, factor: bool = False) -> str:
     """The interval of a ratio in the terms of `effect`, in the direction of its point: `58 to 64`, `2.1 % to 4 %`."""
     low, high = (estimate.low, estimate.high) if estimate.value >= 1 else (1 / estimate.high, 1 / estimate.low)
     if not _is_factor(max(estimate.value, 1 / estimate.value), factor):
-        return f"{percent(low - 1)} to {percent(high - 1)}"
+        return " to ".join(_told_apart(low - 1, high - 1))
     digits = _digits(estimate)
     more = digits - _decimals(max(estimate.value, 1 / estimate.value))
     # No more than its own size asks for: 0.18 to 42, not 41.98.
     value = max(estimate.value, 1 / estimate.value)
     ends = (boundless(end, value) or f"{end:,.{min(digits, _decimals(end) + more)}f}" for end in (low, high))
     return " to ".join(ends)
+
+
+def _told_apart(low: float, high: float) -> tuple[str, str]:
+    """Two shares as per cent, with more decimals where they would read alike: `10 % to 10 %` says no width."""
+    ends = percent(low), percent(high)
+    for digits in range(1, _MOST_DECIMALS):
+        if ends[0] != ends[1]:
+            break
+        first, last = (f"{100 * end:.{digits}f} %".replace("-", "−") for end in (low, high))
+        ends = first, last
+    return ends
 
 
 def capital(text: str) -> str:

@@ -325,3 +325,9 @@ def test_errors_that_a_finished_run_does_not_give_are_none(
     rows["b"][0].setdefault("errors", 0.0)
     found = judged(rows)
     assert (found.worse, found.unclear) == verdict
+
+
+@pytest.mark.parametrize(("second", "unclear"), [(9.0, False), (10.4, True)])
+def test_with_two_rounds_a_guard_held_that_neither_denies(second: float, unclear: bool) -> None:
+    found = judged({"a": [{"latency_p99_ms": 10.0}] * 2, "b": [{"latency_p99_ms": one} for one in (8.0, second)]})
+    assert (found.worse, found.unclear) == (False, unclear)

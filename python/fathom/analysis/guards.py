@@ -164,12 +164,12 @@ def _of_counts(name: str, values: Floats, margin: float, means: tuple[float, flo
 
 
 def _interval(values: Floats, level: float) -> tuple[float, float]:
-    """Of the mean. Where too few rounds tell nothing of the scatter, worse is what the point says, and nothing held."""
+    """Of the mean. Too few rounds tell no scatter: worse is what the point says, held what no round denies."""
     mean = float(values.mean())
     if is_constant(values) and len(values) > 1:
         return mean, mean
     if len(values) < _CERTAIN_OF_SET:
-        return (mean, mean) if level == LEVEL else (mean, math.inf)
+        return (mean, mean) if level == LEVEL or float(values.max()) <= 0 else (mean, math.inf)
     found = t_interval(values, level)
     return float(found.low), float(found.high)
 

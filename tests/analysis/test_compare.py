@@ -84,8 +84,7 @@ def test_rounds_needed_beyond_the_budget_are_told(campaign: Make) -> None:
 
 def test_wild_campaign_is_told_to_look_for_the_cause(campaign: Make) -> None:
     found = only(campaign({"a": BASE, "b": (500.0, 2500.0, 700.0, 1500.0, 1000.0)}))
-    assert found.verdict is Verdict.UNDECIDED
-    assert (found.more_rounds or 0) > 100
+    assert (found.verdict, found.more_rounds) == (Verdict.UNDECIDED, None)
     assert any("find the cause" in reason for reason in found.reasons)
 
 

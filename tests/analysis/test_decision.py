@@ -319,7 +319,7 @@ def test_a_figure_whose_unit_does_not_name_it_has_its_name() -> None:
     )
     assert found.headline.startswith(said)
     assert "0.045 to 29.1 ×)" in found.headline, "what may be taken for milliseconds has its sign"
-    assert found.headline.endswith("rounds more needed.")
+    assert found.headline.endswith("No affordable number of rounds would decide.")
     found = analyse(make_campaign({"a": wild["a"], "b": wild["b"]}, metric="latency_p99_ms"))
     assert "undecided in p99 latency: 2.17 against 2.00 ms" in found.headline
 
@@ -364,7 +364,7 @@ def test_hundreds_of_rounds_are_no_advice(second: list[float]) -> None:
     """At a scatter of 17 and of 45 % a point near 1 does not say that the difference is small."""
     found = analyse(make_campaign({"a": [1000.0] * 5, "b": [1000.0 * each for each in second]}))
     assert found.comparisons[0].verdict is Verdict.UNDECIDED
-    assert (found.comparisons[0].more_rounds or 0) > 100
+    assert (found.comparisons[0].more_rounds or 1_000) > 100
     (finding,) = (one for one in found.findings if one.rule == "undecided")
     assert finding.remedies[0].action.startswith("Find the cause of the scatter")
     assert not finding.remedies[0].commands

@@ -92,8 +92,11 @@ def wanted(logs: np.ndarray, margin: float, alpha: float = 0.05) -> int:
     return rounds_to_decide(float(logs.mean()), sd, have=len(logs), margin=margin, alpha=alpha, equal_alpha=alpha)
 
 
-@pytest.mark.parametrize(("true", "sd"), [(1.0, 0.02), (1.0, 0.03), (1.02, 0.03), (1.05, 0.05)])
-def test_the_rounds_that_are_advised_give_a_verdict_in_four_of_five_cases(true: float, sd: float) -> None:
+@pytest.mark.parametrize(
+    ("true", "sd", "share"),
+    [(1.0, 0.02, 0.8), (1.0, 0.03, 0.8), (1.0, 0.05, 0.7), (1.02, 0.03, 0.8), (1.05, 0.05, 0.8)],
+)
+def test_the_rounds_that_are_advised_give_a_verdict_in_four_of_five_cases(true: float, sd: float, share: float) -> None:
     """Without a choice of cases: five rounds, and where these are undecided those that are advised then, at 3.5 %."""
     rng, alpha, margin = np.random.default_rng(4), 0.035, 0.02
     decided = asked = 0
@@ -105,7 +108,7 @@ def test_the_rounds_that_are_advised_give_a_verdict_in_four_of_five_cases(true: 
         asked += 1
         decided += verdict(np.concatenate([first, more]), alpha, margin)
     assert asked > 60
-    assert decided / asked >= 0.76, f"{decided} of {asked}"
+    assert decided / asked >= share, f"{decided} of {asked}"
 
 
 def verdict(logs: np.ndarray, alpha: float, margin: float) -> bool:

@@ -71,20 +71,27 @@ def rounds_to_bound(mean: float, sd: float, *, have: int, margin: float, level: 
 def _rounds(mean: float, sd: float, have: int, gaps: Callable[[int, Floats], _Gaps]) -> int:
     """The smallest number of rounds that leaves the final mean outside the gaps with the wanted chance.
 
-    Neither the true mean nor the true scatter is known: given what was seen, the mean after n rounds is normal about
-    the one so far, with the scatter of those to come and the error of those that were, and the variance has an
-    inverse chi-squared distribution. Planned with the point alone, one advice in three keeps its promise.
+    Neither the true mean nor the true scatter is known. The variance has an inverse chi-squared distribution, and the
+    true mean is either none, with its likelihood over the largest one, or normal about the mean so far: the rounds so
+    far count in the end as well. Planned with the point alone, one advice in three keeps its promise.
     """
     from scipy.special import ndtr
 
     scatter = sd * _spreads(have - 1)
+    likelihood = (1 + mean**2 * have / (sd**2 * (have - 1))) ** (-have / 2)
+    none = likelihood / (1 + likelihood)
 
     def enough(n: int) -> bool:
-        error, moves = scatter / math.sqrt(n), scatter * math.sqrt(1 / have - 1 / n)
-        left = [
-            np.maximum(ndtr((high - mean) / moves) - ndtr((low - mean) / moves), 0.0) for low, high in gaps(n, error)
-        ]
-        return float(sum(left).mean()) <= 1 - POWER
+        left = 0.0
+        cases = (
+            (none, mean * have / n, math.sqrt(n - have) / n),
+            (1 - none, mean, math.sqrt(1 / have - 1 / n)),
+        )
+        for weight, about, moves in cases:
+            for low, high in gaps(n, scatter / math.sqrt(n)):
+                inside = ndtr((high - about) / (scatter * moves)) - ndtr((low - about) / (scatter * moves))
+                left += weight * float(np.maximum(inside, 0.0).mean())
+        return left <= 1 - POWER
 
     return smallest(enough, have + 1)
 

@@ -7,10 +7,30 @@ use std::os::fd::AsRawFd;
 use std::path::Path;
 use std::time::Duration;
 
+use fathom_settings::Section;
 use socket2::{Domain, Socket, Type};
 
 use crate::listen::lock_path;
 use crate::settings::Daemon;
+
+/// An address that a key of `[daemon]` may have.
+fn example(key: &str) -> &'static str {
+    if key == "metrics" { "127.0.0.1:9750" } else { "127.0.0.1:10809" }
+}
+
+/// Reports what is no address on any host.
+pub fn check_address(section: &mut Section<'_>, key: &str, address: Option<&str>) {
+    let is_one = |address: &str| {
+        let parts = address.rsplit_once(':');
+        parts.is_some_and(|(host, port)| !host.is_empty() && port.parse::<u16>().is_ok())
+    };
+    if let Some(wrong) = address.filter(|address| !is_one(address)) {
+        let message = format!("\"{}\" is not an address and a port", wrong.escape_debug());
+        let help =
+            format!("write an address of this host and a port of at most 65535, like \"{}\"", example(key));
+        section.error_at(key, message, help);
+    }
+}
 
 /// What would keep the daemon from listening: sentences that say what, where and what to do. An address that is in use is no
 /// fault while a daemon serves the socket of these settings: it is the one that has it.
@@ -31,12 +51,16 @@ pub fn problems(daemon: &Daemon) -> Vec<String> {
             }
             Err(error) => {
                 let remedy = match error.kind() {
-                    ErrorKind::AddrInUse => "another program listens there: stop it, or choose another port",
-                    ErrorKind::AddrNotAvailable => "this host has no such address: choose one that it has",
-                    ErrorKind::PermissionDenied => {
-                        "run with the rights to that port, or choose one above 1023"
+                    ErrorKind::AddrInUse => {
+                        "another program listens there: stop it, or choose another port".to_owned()
                     }
-                    _ => "write an address of this host and a port, like \"127.0.0.1:10809\"",
+                    ErrorKind::AddrNotAvailable => {
+                        "this host has no such address: choose one that it has".to_owned()
+                    }
+                    ErrorKind::PermissionDenied => {
+                        "run with the rights to that port, or choose one above 1023".to_owned()
+                    }
+                    _ => format!("write an address of this host and a port, like \"{}\"", example(key)),
                 };
                 found.push(format!("[daemon] `{key}`: cannot listen at {address}: {error}; {remedy}"));
             }

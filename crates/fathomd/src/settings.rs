@@ -13,7 +13,7 @@ use fathom_units::Span;
 use fathom_volume::Site;
 use fathom_wire::tls::{self, Identity, ServerConfig};
 
-use crate::paths;
+use crate::{paths, ports};
 
 /// The longest name of an export, in bytes (specification: strings of at most 4,096; longer ones are of no use).
 const LONGEST_NAME: usize = 255;
@@ -173,7 +173,13 @@ impl Settings {
         }
         let whole = root.finish();
         volumes.check(diagnostics);
-        volumes.check_use(&distinct(roots), Clock::Real, diagnostics);
+        let writes = |reference: &Reference| {
+            exports.iter().any(|export| export.volume == reference.name && !export.read_only)
+        };
+        let roots = distinct(roots);
+        volumes.check_use(&roots, Clock::Real, diagnostics);
+        let exported: Vec<_> = roots.into_iter().map(|root| (root.clone(), !writes(&root))).collect();
+        volumes.check_bypassed(&exported, diagnostics);
         if diagnostics.is_empty() {
             Stack::try_out(&volumes, &names(&exports), &Site::virtual_time(0, false), diagnostics);
         }
@@ -240,6 +246,7 @@ fn daemon(section: &mut Section<'_>) -> Option<Daemon> {
     let status = section.optional::<String>("status").map(PathBuf::from);
     paths::check_sockets(section, socket.as_deref(), status.as_deref());
     let metrics = section.optional::<String>("metrics");
+    ports::check_address(section, "metrics", metrics.as_deref());
     let most_clients = section.or_in("most_clients", 64, 1..=4096);
     let client_patience = section.or("client_patience", Span::from_secs(10)).as_nanos();
     let stall_patience = section.or("stall_patience", Span::from_secs(60)).as_nanos();
@@ -305,8 +312,17 @@ fn fuse(section: &mut Section<'_>, exports: &[Export], daemon: Option<&Daemon>) 
 
 fn tcp(section: &mut Section<'_>) -> Option<Tcp> {
     let address = section.optional::<String>("tcp");
+    ports::check_address(section, "tcp", address.as_deref());
     let in_the_clear = section.or("tcp_in_the_clear", false);
     let tls = section.section("tls").and_then(|mut section| tls(&mut section));
+    for (key, is_set) in [("tls", section.has("tls")), ("tcp_in_the_clear", in_the_clear)] {
+        if !section.has("tcp") && is_set {
+            section.error_at(key, "it has no effect here", "it goes with `tcp`: add it, or leave this out");
+        }
+    }
+    if section.has("tls") && in_the_clear {
+        section.error_at("tcp_in_the_clear", "there is a table [daemon.tls], too", "leave one of them out");
+    }
     let address = address?;
     if !section.has("tls") && !in_the_clear {
         section.error_at(
@@ -315,7 +331,7 @@ fn tcp(section: &mut Section<'_>) -> Option<Tcp> {
             "add [daemon.tls] with `certificate` and `key`, or `tcp_in_the_clear = true` on a network you trust",
         );
     }
-    Some(Tcp { address, tls: tls.filter(|_| !in_the_clear) })
+    Some(Tcp { address, tls })
 }
 
 fn tls(section: &mut Section<'_>) -> Option<Tls> {

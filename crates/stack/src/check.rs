@@ -51,6 +51,40 @@ impl Volumes {
         diagnostics.reported() == before
     }
 
+    /// Checks that nothing writes below a volume that keeps records of what is below it, as a cache does of writes that are in
+    /// no other place, and that is not served beside it; false if something does. `exports` says of each whether it only reads.
+    pub fn check_bypassed(&self, exports: &[(Reference, bool)], diagnostics: &Diagnostics) -> bool {
+        let before = diagnostics.reported();
+        let below = |name: &str| self.used(std::iter::once(name));
+        let served = self.used(exports.iter().map(|(export, _)| export.name.as_str()));
+        let records = |index: &&usize| self.nodes[**index].blueprint.keeps_metadata();
+        for (export, read_only) in exports {
+            let used = below(&export.name);
+            if *read_only && !used.iter().any(|index| records(&index)) {
+                continue;
+            }
+            let order = self.order();
+            let bypassed =
+                order.iter().filter(|index| !served.contains(index)).filter(records).find(|above| {
+                    below(&self.nodes[**above].name).iter().any(|shared| used.contains(shared))
+                });
+            let Some(above) = bypassed.map(|index| &self.nodes[*index]) else { continue };
+            let message = format!(
+                "`{}` is part of {} `{}`, which is not served: it may hold data that is in no other place",
+                export.name.escape_debug(),
+                above.kind,
+                above.name
+            );
+            let help = format!(
+                "a volume has one user: export `{}`, set read_only = true, or remove [volumes.{}] once its data is drained or \
+                 given up",
+                above.name, above.name
+            );
+            self.report(export.position, &export.path, message, help, diagnostics);
+        }
+        diagnostics.reported() == before
+    }
+
     fn check_reference(&self, reference: &Reference, diagnostics: &Diagnostics) {
         if !self.names.contains_key(&reference.name) {
             let message = format!("there is no volume `{}`", reference.name.escape_debug());

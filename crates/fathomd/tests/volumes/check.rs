@@ -55,6 +55,54 @@ fn a_killed_daemon_s_cache_is_verified_and_left_as_it_is() {
     assert!(text(&lost).contains("NOT sound") && text(&lost).contains("accept_loss = 2"), "{}", text(&lost));
 }
 
+/// What a cache holds is in no other place: whoever writes below it destroys both.
+#[test]
+fn what_is_below_a_cache_is_not_served_in_its_place() {
+    let directory = directory();
+    let raw = |volume: &str, more: &str| {
+        let other = cached().replace("volume = \"disk\"", &format!("volume = \"{volume}\"\n{more}"));
+        format!("{}{other}", sockets(&directory))
+    };
+    for below in ["slow", "fast"] {
+        refused(
+            &directory,
+            &raw(below, ""),
+            2,
+            &format!("`{below}` is part of writeback `disk`, which is not served"),
+        );
+    }
+    // By way of another layer.
+    let over = "[volumes.over]\nkind = \"sector\"\nbacking = \"slow\"\n";
+    refused(&directory, &(raw("over", "") + over), 2, "`over` is part of writeback `disk`");
+    assert!(!directory.join("slow.img").exists(), "nothing was made");
+    fs::write(directory.join("fathomd.toml"), raw("slow", "read_only = true\n")).expect("writable");
+    let reading = check(&directory.join("fathomd.toml"), &["--settings-only"]);
+    assert_eq!(reading.status.code(), Some(0), "{}", text(&reading));
+}
+
+#[test]
+fn addresses_that_no_host_has_are_wrong_wherever_they_are_read() {
+    let directory = directory();
+    let with = |keys: &str| format!("{}{keys}\n{MEMORY}", sockets(&directory));
+    for (keys, words) in [
+        ("metrics = \"9750\"", "daemon.metrics: \"9750\" is not an address and a port"),
+        ("metrics = \"127.0.0.1:99999\"", "like \"127.0.0.1:9750\""),
+        ("tcp = \":10809\"\ntcp_in_the_clear = true", "like \"127.0.0.1:10809\""),
+        ("tcp_in_the_clear = true", "daemon.tcp_in_the_clear: it has no effect here"),
+        ("tls = { certificate = \"c\", key = \"k\" }", "daemon.tls: it has no effect here"),
+        (
+            "tcp = \"[::1]:10809\"\ntcp_in_the_clear = true\ntls = { certificate = \"c\", key = \"k\" }",
+            "there is a table [daemon.tls], too",
+        ),
+    ] {
+        fs::write(directory.join("fathomd.toml"), with(keys)).expect("writable");
+        let found = check(&directory.join("fathomd.toml"), &["--settings-only"]);
+        let told = String::from_utf8_lossy(&found.stderr).into_owned();
+        assert!(found.status.code() == Some(2) && told.contains(words), "{keys}: {told}");
+    }
+    fs::remove_dir_all(directory).expect("writable");
+}
+
 #[test]
 fn paths_at_which_nobody_can_listen_or_mount_are_refused_by_check_and_start() {
     let directory = directory();

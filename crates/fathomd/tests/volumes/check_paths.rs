@@ -128,7 +128,12 @@ fn ports_of_others_are_refused_and_one_s_own_are_not() {
     for (tcp, metrics) in [(&taken, &free), (&free, &taken)] {
         refused(&directory, &with(tcp, metrics), 1, &format!("cannot listen at {taken}"));
     }
-    refused(&directory, &with("127.0.0.1", &free), 1, "cannot listen at 127.0.0.1");
+    refused(
+        &directory,
+        &with("no-such-host.invalid:10809", &free),
+        1,
+        "cannot listen at no-such-host.invalid:10809",
+    );
     refused(&directory, &with("192.0.2.1:10809", &free), 1, "cannot listen at 192.0.2.1:10809");
     let port = free.rsplit(':').next().expect("a port");
     fs::write(directory.join("fathomd.toml"), with(&free, &format!("0.0.0.0:{port}"))).expect("writable");

@@ -250,7 +250,7 @@ fn what_is_wrong_with_the_settings_of_a_leg_is_told_and_not_gone_without() {
     std::mem::forget(refused);
     assert!(log.contains("this is a directory") && !log.contains("force"), "{log}");
     // Without a mirror a missing file is an error, as before.
-    let plain = settings.replace("volume = \"data\"", "volume = \"b\"");
+    let plain = settings.replace("volume = \"data\"", "volume = \"b\"\nread_only = true");
     fs::remove_dir(&away).expect("it is empty");
     let mut refused = Daemon::start_in(&folder, &plain);
     assert!(!refused.wait().success());

@@ -47,24 +47,22 @@ struct Several {
     own: BTreeMap<String, Vec<String>>,
 }
 
-/// Whether the table `[workload]` names several databases.
-pub(crate) fn is_meant(section: &mut Section<'_>) -> bool {
-    section.value("database").is_some_and(|value| value.as_list().is_some())
+/// The metric that leads those of all databases, if the table `[workload]` names several. A workload that drives none has no
+/// key `database`.
+pub(crate) fn is_meant(kind: &WorkloadKind, section: &mut Section<'_>) -> Option<&'static str> {
+    let primary = kind.primary?;
+    section.value("database").is_some_and(|value| value.as_list().is_some()).then_some(primary)
 }
 
 /// Reads a workload once for each database that it names. None if anything is wrong, with diagnostics. With it the
 /// volumes that the jobs refer to.
 pub(crate) fn read(
     kind: &'static WorkloadKind,
+    primary: &'static str,
     tree: &Tree,
     section: &mut Section<'_>,
     diagnostics: &Diagnostics,
 ) -> (Option<Box<dyn Job>>, Vec<Reference>) {
-    let Some(primary) = kind.primary else {
-        let message = format!("the workload `{}` does not drive several databases", kind.name);
-        section.error_at("database", message, "leave the key out, or name one");
-        return (None, Vec::new());
-    };
     let names = names(section);
     let most = names.len().max(1) as u32;
     let count = section.optional_in(COUNT, 1..=most).unwrap_or(most) as usize;

@@ -86,12 +86,12 @@ impl Variant {
             section.error_at("kind", format!("there is no workload \"{}\"", word.escape_debug()), help);
             return None;
         };
-        let several = several::is_meant(&mut section);
-        let (job, roots) = if several {
-            several::read(kind, tree, &mut section, diagnostics)
-        } else {
-            (read_job(kind, &mut section), root.take_references())
+        let several = several::is_meant(kind, &mut section);
+        let (job, roots) = match several {
+            Some(primary) => several::read(kind, primary, tree, &mut section, diagnostics),
+            None => (read_job(kind, &mut section), root.take_references()),
         };
+        let several = several.is_some();
         volumes.check_references(&roots, diagnostics);
         Some(Self { volumes, kind, job: job.filter(|_| root.is_clean()), places, databases, several, roots })
     }
@@ -150,6 +150,20 @@ impl Variant {
         self.places.iter().filter(used).collect()
     }
 
+    /// The mistake of a name that is no table, and no database of which Fathom starts a server.
+    fn unknown_database(&self, name: &str) -> Problem {
+        if DatabaseKind::of(name).is_some() {
+            let help = format!(
+                "add [databases.{name}] with kind = \"{name}\" and `connect`: Fathom starts no server of it"
+            );
+            return Problem::new(format!("there is no table [databases.{name}]"), help);
+        }
+        let known = self.databases.iter().map(|known| &*known.name);
+        let plain = DatabaseKind::all().filter(|kind| Database::plain(*kind).is_some());
+        let help = did_you_mean(name, "databases", known.chain(plain.map(|kind| kind.name())));
+        Problem::new(format!("there is no database `{}`", name.escape_debug()), help)
+    }
+
     fn check_databases(&self, job: &dyn Job, tree: &Tree, clock: Clock, diagnostics: &Diagnostics) {
         let names = job.databases();
         let report = |key: &str, problem: Problem| {
@@ -159,13 +173,7 @@ impl Variant {
         for name in &names {
             let database = self.database(name);
             if database.is_none() {
-                let known: Vec<&str> = self.databases.iter().map(|known| &*known.name).collect();
-                let kinds = DatabaseKind::all().map(|kind| kind.name());
-                let help = did_you_mean(name, "databases", known.into_iter().chain(kinds));
-                report(
-                    "database",
-                    Problem::new(format!("there is no database `{}`", name.escape_debug()), help),
-                );
+                report("database", self.unknown_database(name));
             } else if clock == Clock::Virtual
                 && database.is_some_and(|database| database.kind != DatabaseKind::Sqlite)
             {

@@ -153,6 +153,34 @@ fn a_single_override_stands_over_a_set() {
     assert_eq!((&workload["rows"], &workload["page_size"]), (&json!(100), &json!(512)));
 }
 
+/// A factor that a workload takes no notice of would find its levels equal.
+#[test]
+fn a_workload_on_volumes_has_no_database() {
+    for (workload, reads) in [("io", "volumes = [\"disk\"]"), ("insert-model", "volume = \"disk\"")] {
+        for database in ["\"sqlite\"", "\"nobody\"", "[\"postgresql\", \"sqlite\"]"] {
+            let found = mistakes(&format!(
+                "title = \"t\"\nclock = \"virtual\"\n[volumes.disk]\nkind = \"memory\"\nsize = \"1GiB\"\n\
+                 [workload]\nkind = \"{workload}\"\n{reads}\ndatabase = {database}\n"
+            ));
+            assert!(found.len() == 1 && found[0].contains("workload.database: unknown key"), "{found:?}");
+            assert!(!found[0].contains("keys: kind, database"), "{found:?}");
+        }
+    }
+}
+
+#[test]
+fn a_database_without_a_server_of_its_own_needs_a_table() {
+    let study = |name: &str| {
+        format!("title = \"t\"\nclock = \"real\"\n[workload]\nkind = \"tproc-c\"\ndatabase = \"{name}\"\n")
+    };
+    let found = mistakes(&study("mysql"));
+    let told =
+        "there is no table [databases.mysql]; add [databases.mysql] with kind = \"mysql\" and `connect`";
+    assert!(found.len() == 1 && found[0].contains(told), "{found:?}");
+    let found = mistakes(&study("mysq"));
+    assert!(found.len() == 1 && !found[0].contains("mysql"), "{found:?}");
+}
+
 const LOADS: &str = r#"
 title = "What asks how much?"
 clock = "virtual"

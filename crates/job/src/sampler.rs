@@ -2,7 +2,9 @@
 
 use std::rc::Rc;
 
-use fathom_runtime::{Nanos, SECOND};
+use fathom_runtime::{MILLISECOND, Nanos, SECOND};
+use fathom_settings::Section;
+use fathom_units::Span;
 use fathom_volume::{Handle, Snapshot, Statistics};
 
 use crate::outcome::{NodeTotal, Sample};
@@ -15,6 +17,9 @@ pub const WORKLOAD: &str = "workload";
 /// Fewest and most intervals of a measured phase, if the settings do not say how long one is.
 const INTERVALS: (Nanos, Nanos) = (20, 1000);
 
+/// Most samples of a run whose settings say how long one is: beyond, writing them takes longer than the run.
+const MOST_SAMPLES: Nanos = 10_000;
+
 /// What a volume counts that is a level and no sum: sampled at the end of each interval.
 const LEVELS: [&str; 3] = ["dirty_bytes", "io_credits", "byte_credits"];
 
@@ -26,6 +31,21 @@ pub fn default_interval(measured: Option<Nanos>) -> Nanos {
         measured.div_ceil(INTERVALS.1).max(1),
         (measured / INTERVALS.0).max(measured.div_ceil(INTERVALS.1)).max(1),
     )
+}
+
+/// Reads `interval`, for a measured phase of that length (None: unknown): each sample costs time and memory, so that a run of
+/// samples of nanoseconds would never end.
+pub fn read_interval(section: &mut Section<'_>, measured: Option<Nanos>) -> Option<Nanos> {
+    let interval = section.optional::<Span>("interval")?.as_nanos();
+    let least = measured.map_or(MILLISECOND, |measured| measured.div_ceil(MOST_SAMPLES).max(1));
+    if interval < least {
+        let message = match measured {
+            Some(_) => format!("this run would have more than {MOST_SAMPLES} samples"),
+            None => "too short for a run whose length is not known".to_owned(),
+        };
+        section.error_at("interval", message, format!("write \"{:#}\" or more", Span::from_nanos(least)));
+    }
+    Some(interval)
 }
 
 /// Where the workload's own counters come from.

@@ -1,5 +1,6 @@
 //! The settings of `insert-model`.
 
+use fathom_job::sampler::read_interval;
 use fathom_runtime::{MICROSECOND, Nanos, SECOND};
 use fathom_settings::{Choice, Data, FromValue, Key, Problem, Section, Value, VolumeName};
 use fathom_units::{Bytes, Span};
@@ -167,17 +168,19 @@ impl Config {
         if sector.is_some_and(|sector| sector != 512 && sector != 4096) {
             section.error_at("log_block", "no disk has such sectors", "write 512B or 4KiB");
         }
+        let until = read_until(section);
+        let span = if let Until::Time(span) = until { Some(span) } else { None };
         let config = Self {
             volume: volume.map(|name| name.0).unwrap_or_default(),
             payload: if table == Table::Trade { TRADE } else { bytes.get() },
             transaction: section.or("transaction", Transaction::PerRow),
-            until: read_until(section),
+            until,
             sessions: section.or_in("sessions", 1, 1..=MOST_SESSIONS),
             cpu_per_row: section.or("cpu_per_row", Span::from_nanos(CPU_PER_ROW)).as_nanos(),
             cores: section.optional_in("cores", 1..=MOST_CORES),
             log_block: sector,
             writes_in_flight: section.or_in("writes_in_flight", 112, 1..=1000),
-            interval: section.optional_in("interval", Span::from_nanos(1)..).map(Span::as_nanos),
+            interval: read_interval(section, span),
         };
         section.is_clean().then_some(config)
     }
@@ -262,6 +265,8 @@ mod tests {
             ("transaction = 0", "whole-batch"),
             ("sessions = 0", "out of range"),
             ("cores = 0", "out of range"),
+            ("duration = \"1s\"\ninterval = \"1us\"", "more than 10000 samples"),
+            ("interval = \"1us\"", "write \"1ms\" or more"),
         ] {
             let said = read(&format!("volume = \"log\"\n{text}")).expect_err(text);
             assert!(said.len() == 1 && said[0].contains(word), "{text}: {said:?}");

@@ -7,6 +7,7 @@ use fathom_units::{Bytes, Iops, Percent, Span};
 use super::presets::{self, Preset};
 use super::profile::{AddressPattern, Config, Limit, Pace, Phase, Profile, Spread, Think};
 use fathom_job::draw::{Arrivals, Sizes};
+use fathom_job::sampler::read_interval;
 
 /// More workers or users per worker are a slip of the finger.
 const MOST_USERS: u32 = 65_536;
@@ -85,16 +86,17 @@ pub fn read(section: &mut Section<'_>) -> Option<Config> {
     let profile = read_profile(section, &base);
     let phases = read_phases(section, &profile);
     let limit = read_limit(section, !phases.is_empty());
-    let config = Config {
+    let mut config = Config {
         volumes: volumes.unwrap_or_default(),
         profile,
         ramp: nanos(section.or("ramp", Span::ZERO)),
         limit,
         phases,
-        interval: positive(section, "interval"),
+        interval: None,
         fill: section.or("fill", false),
         verify: section.or("verify", false),
     };
+    config.interval = read_interval(section, config.measured());
     section.is_clean().then_some(config)
 }
 

@@ -146,6 +146,8 @@ fn what_is_wrong_is_said_with_its_line_and_what_to_do() {
         ("size = \"8KiB\"\nsizes = [{ size = \"4KiB\", weight = 1 }]", &["leave one of them out"]),
         ("outstandin = 4", &["unknown key", "did you mean `outstanding`"]),
         ("workers = 0", &["out of range"]),
+        ("duration = \"1s\"\ninterval = \"1ns\"", &["more than 10000 samples", "write \"100us\" or more"]),
+        ("requests = 5\ninterval = \"1us\"", &["write \"1ms\" or more"]),
         ("offsets = \"hot-spot\"\nhot_space = \"100%\"", &["nothing is hotter"]),
         ("[[phases]]\nname = \"A b\"\nduration = \"1s\"", &["lower-case"]),
         ("[[phases]]\nname = \"a\"\nduration = \"1s\"\nrate = 10", &["whole workload"]),

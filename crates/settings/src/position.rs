@@ -33,8 +33,10 @@ struct Lines {
 
 impl Source {
     pub(crate) fn new(file: &str, text: &str) -> Self {
+        // A byte order mark is no character of the first line.
+        let mark = text.len() - text.trim_start_matches('\u{feff}').len();
         let after_newline = text.bytes().enumerate().filter(|(_, byte)| *byte == b'\n').map(|(at, _)| at + 1);
-        let mut starts: Vec<usize> = std::iter::once(0).chain(after_newline).collect();
+        let mut starts: Vec<usize> = std::iter::once(mark).chain(after_newline).collect();
         // A last newline ends its line; it does not begin another.
         if starts.len() > 1 && starts.last() == Some(&text.len()) {
             starts.pop();
@@ -60,7 +62,7 @@ impl Source {
     /// The position of a range of bytes; ends that fall within a character move to its start.
     pub(crate) fn position(&self, range: Range<usize>) -> Position {
         let text = &self.0.text;
-        let start = floor(text, range.start);
+        let start = floor(text, range.start).max(self.0.starts[0]);
         let line = self.0.starts.partition_point(|first| *first <= start) - 1;
         let first = self.0.starts[line];
         // The line's end is no position: a carriage return belongs to it.
@@ -102,6 +104,9 @@ mod tests {
         let source = Source::new("f", "a = 1\n");
         assert_eq!(source.position(6..9).line, 1);
         assert_eq!(Source::new("f", "").position(0..1), Position::START);
+        let marked = Source::new("f", "\u{feff}a = 1\n");
+        assert_eq!(marked.position(0..4), Position::START);
+        assert_eq!(marked.position(7..8), Position { line: 1, column: 5, length: 1 });
         assert_eq!(Source::new("f", "\"A\r").position(3..3), Position { line: 1, column: 3, length: 1 });
     }
 }

@@ -114,7 +114,7 @@ impl<'a> Section<'a> {
 
     /// A value that must be there; None and a diagnostic if it is missing or wrong.
     pub fn required<T: FromValue>(&mut self, key: &str) -> Option<T> {
-        let value = self.required_value(key)?;
+        let value = self.required_value(key, || format!("add `{key} = …`"))?;
         self.read(key, value)
     }
 
@@ -175,7 +175,7 @@ impl<'a> Section<'a> {
 
     /// As [`Section::list`], but it must be there and hold at least one element.
     pub fn required_list<T: FromValue>(&mut self, key: &str) -> Option<Vec<T>> {
-        self.required_value(key)?;
+        self.required_value(key, || format!("add `{key} = […]`"))?;
         let list = self.list(key)?;
         if list.is_empty() {
             self.error_at(key, "the list is empty", "name at least one");
@@ -201,7 +201,8 @@ impl<'a> Section<'a> {
 
     /// As [`Section::section`], but it must be there.
     pub fn required_section(&mut self, key: &str) -> Option<Section<'a>> {
-        let value = self.required_value(key)?;
+        let path = self.path.join(key);
+        let value = self.required_value(key, || format!("add a table [{path}]"))?;
         self.open(self.path.join(key), value)
     }
 
@@ -279,7 +280,7 @@ impl<'a> Section<'a> {
         self.is_clean()
     }
 
-    fn required_value(&mut self, key: &str) -> Option<&'a Value> {
+    fn required_value(&mut self, key: &str, add: impl FnOnce() -> String) -> Option<&'a Value> {
         let value = self.value(key);
         if value.is_none() {
             let near = self.table.entries().iter().map(|entry| entry.key.as_str());
@@ -288,7 +289,7 @@ impl<'a> Section<'a> {
                 near.filter(|name| !self.asked.iter().any(|asked| asked == name)),
             ) {
                 Some(near) => format!("is `{near}` meant to be `{key}`?"),
-                None => format!("add `{key} = …`"),
+                None => add(),
             };
             self.error_at(key, "it is missing", help);
         }

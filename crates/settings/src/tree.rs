@@ -43,7 +43,10 @@ impl Tree {
             Err(error) => {
                 let position = source.position(error.span().unwrap_or(0..1));
                 let message = error.message().trim().replace('\n', ", ");
-                let problem = Problem::new(message, syntax_help(&source, position));
+                let problem = {
+                    let help = syntax_help(&source, position, &message);
+                    Problem::new(message, help)
+                };
                 diagnostics.push(source.diagnostic(position, &Path::ROOT, problem));
                 empty(source)
             }
@@ -126,7 +129,17 @@ fn no_such(reached: &Path, step: &str, table: &Table, path: &Path) -> Problem {
     let known = table.entries().iter().map(|entry| entry.key.as_str());
     let mut help = did_you_mean(step, "keys", known);
     if !help.ends_with('?') {
-        help = format!("add a table [{}] above it; {help}", path.parent());
+        // What an index leads into is a list, and its element has no header of its own.
+        let tables = path.parent();
+        let before = tables.steps().iter().position(|step| step.parse::<usize>().is_ok());
+        let header = match before {
+            Some(at) => {
+                let list = tables.steps()[..at].iter().fold(Path::ROOT, |path, step| path.join(step));
+                format!("[[{list}]]")
+            }
+            None => format!("[{tables}]"),
+        };
+        help = format!("add a table {header} above it; {help}");
     }
     Problem::new(format!("there is no `{reached}` in these settings"), help)
 }
@@ -141,12 +154,14 @@ fn holds_nothing(reached: &Path, kind: &str) -> Problem {
 }
 
 /// The mistakes people make most when they write TOML.
-fn syntax_help(source: &Source, position: Position) -> String {
+fn syntax_help(source: &Source, position: Position, message: &str) -> String {
     let line = source.line(position.line);
     let value = line.split_once('=').map_or("", |(_, value)| value.trim());
     let bare = value.starts_with(|c: char| c.is_ascii_alphanumeric() || c == '/' || c == '.');
     let digits = value.split('#').next().unwrap_or("").trim().replace('_', "");
-    let help = if digits.len() >= 19 && digits.parse::<i64>().is_err() && digits.parse::<f64>().is_ok() {
+    let help = if message.starts_with("duplicate key") {
+        "leave one of the two out"
+    } else if digits.len() >= 19 && digits.parse::<i64>().is_err() && digits.parse::<f64>().is_ok() {
         "a whole number is at most 9,223,372,036,854,775,807"
     } else if bare && !value.contains('"') {
         "texts, sizes and times need double quotes: size = \"4TiB\""
@@ -266,6 +281,7 @@ mod tests {
             set("volumes.data.settings.cache"),
             "there is no `volumes.data.settings` in these settings; add a table [volumes.data.settings] above it; keys: size"
         );
+        assert!(set("volumes.data.parts.0.share").contains("add a table [[volumes.data.parts]] above it"));
         assert_eq!(set("seed.x"), "`seed` is a whole number and holds no keys; end the path there");
         assert!(set("jobs.2.rate").contains("the list has 2"));
         assert!(set("jobs.first").contains("counted from 0"));
@@ -277,7 +293,7 @@ mod tests {
             ("a = 1\nsize = 4TiB\n", 2, "double quotes"),
             ("a = \"C:\\data\"\n", 1, "backslash"),
             ("a = 9_223_372_036_854_775_808 # much", 1, "at most 9,223"),
-            ("a = 1\na = 2", 2, ""),
+            ("a = 1\na = 2", 2, "leave one of the two out"),
         ] {
             let diagnostics = Diagnostics::new();
             Tree::parse("f", text, &diagnostics);

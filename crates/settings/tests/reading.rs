@@ -133,7 +133,7 @@ fn sections_open_tables_lists_of_tables_and_named_tables() {
     assert_eq!(
         mistakes,
         [
-            "v.toml:1:1: two: it is missing; add `two = …`",
+            "v.toml:1:1: two: it is missing; add a table [two]",
             "v.toml:4:1: volumes.a.siez: unknown key; did you mean `size`?",
         ]
     );

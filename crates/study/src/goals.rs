@@ -64,6 +64,9 @@ fn limit(metric: &str, text: &str) -> Result<(&'static str, f64), Problem> {
         return Err(Problem::new(format!("\"{said}\" does not begin with <, <=, > or >="), HELP));
     };
     let limit = limit.trim();
+    if limit.starts_with('-') {
+        return Err(Problem::new(format!("\"{said}\" has a limit below zero"), HELP));
+    }
     let end = limit.find(|letter: char| !letter.is_ascii_digit() && letter != '.').unwrap_or(limit.len());
     let (number, unit) = (&limit[..end], limit[end..].trim());
     let Some(number) = number.parse::<f64>().ok().filter(|number| number.is_finite()) else {
@@ -87,6 +90,13 @@ fn limit(metric: &str, text: &str) -> Result<(&'static str, f64), Problem> {
 #[cfg(test)]
 mod tests {
     use super::limit;
+
+    #[test]
+    fn a_limit_below_zero_is_told_as_such() {
+        assert!(
+            limit("latency_p99_ms", "< -5ms").expect_err("it is negative").message.contains("below zero")
+        );
+    }
 
     #[test]
     fn a_limit_is_a_comparison_a_number_and_a_unit_that_fits() {

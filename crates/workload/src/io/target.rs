@@ -78,7 +78,7 @@ impl Target {
                 return wrong(key, format!("requests of {size} bytes are too large"), help);
             }
         }
-        let Some(rest) = geometry.size.checked_sub(profile.start) else {
+        let Some(rest) = geometry.size.checked_sub(profile.start).filter(|rest| *rest > 0) else {
             return wrong(
                 "start",
                 format!("{} bytes are too much", profile.start),
@@ -196,6 +196,7 @@ mod tests {
             ),
             (Profile { start: 4 << 20, ..Profile::default() }, "start", "ends at"),
             (Profile { start: 100, ..Profile::default() }, "start", "sector"),
+            (Profile { start: 1 << 21, ..Profile::default() }, "start", "it ends at"),
             (Profile { length: Some(2048), ..Profile::default() }, "length", "too little"),
             (
                 Profile { start: 1 << 20, length: Some(2 << 20), ..Profile::default() },

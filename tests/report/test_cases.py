@@ -289,7 +289,7 @@ def test_the_range_of_what_is_assumed_holds_the_estimate_and_says_what_was_not_t
     assert told is not None
     assert told.ratio is not None
     assert low - 0.01 <= told.ratio.value <= high + 0.01
-    assert "Opposite ends at once were not tried." in said
+    assert "Reads and writes at opposite ends were not tried." in said
     assert "verdict holds" not in said
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from importlib.resources import files
 from pathlib import Path
 
 import numpy as np
@@ -134,3 +135,11 @@ def test_a_window_over_midnight_has_both_dates() -> None:
     begin = 20_514 * day
     assert _when(Evidence("so", None, begin, begin + day)) == " (2026-03-02 00:00:00 to 2026-03-03 00:00:00 UTC)"
     assert _when(Evidence("so", None, begin, begin + day // 2)) == " (2026-03-02 00:00:00 to 12:00:00 UTC)"
+
+
+def test_a_user_s_file_may_have_every_key_of_the_limits_that_come_with_it(tmp_path: Path) -> None:
+    own = tmp_path / "limits.toml"
+    own.write_bytes((files("fathom.diagnose") / "data" / "limits.toml").read_bytes())
+    once, twice = limits.load(), limits.load(own)
+    for table in ("queues", "caps", "tiers"):
+        assert sorted(map(repr, getattr(twice, table))) == sorted(map(repr, getattr(once, table) * 2))

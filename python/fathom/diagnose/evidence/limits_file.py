@@ -125,6 +125,7 @@ _CAP = {
     "iops": _Key('a number above 0, or "3000/s"', _number("iops"), required=False),
     "bytes_per_s": _Key('a number above 0, or "125MiB/s"', _number("bytes"), required=False),
     "cloud": _Key('"aws" or "azure"', _one_of("aws", "azure"), required=False),
+    "credits": _Key("true or false", lambda value: value if isinstance(value, bool) else None, required=False),
 }
 _KEYS = {
     "queue": {

@@ -144,6 +144,14 @@ def test_no_path_of_a_machine_is_in_the_sources() -> None:
     assert [place for place in found if not place.startswith("tests/report/")] == []
 
 
+def test_no_mark_of_a_merge_is_left() -> None:
+    marks = ("<" * 7 + " ", ">" * 7 + " ")
+    left = [
+        f"{name(path)}:{n}" for path in tracked() for n, line in enumerate(_lines(path), 1) if line.startswith(marks)
+    ]
+    assert not left
+
+
 def _lines(path: Path) -> list[str]:
     try:
         return path.read_text(encoding="utf-8").splitlines()

@@ -10,7 +10,7 @@ import hashlib
 import json
 import math
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -202,6 +202,21 @@ class Campaign:
         per_round = Counter(run.round for run in self.runs)
         size = max(per_round.values(), default=0)
         return sum(1 for count in per_round.values() if count == size)
+
+
+def last_round(runs: Sequence[Run]) -> int:
+    """The number of the last round that began; 0 without runs."""
+    return max((run.round for run in runs), default=0)
+
+
+def facts_of(run: Run, words: Collection[str]) -> dict[str, dict[str, str]]:
+    """Volume to those facts that its model tells; empty where it tells none of them."""
+    found: dict[str, dict[str, str]] = {}
+    for name, value in run.facts.items():
+        where, _, word = name.removeprefix("volumes.").rpartition(".")
+        if name.startswith("volumes.") and word in words:
+            found.setdefault(where.removesuffix(".device"), {})[word] = value
+    return found
 
 
 def read(directory: Path) -> Campaign:

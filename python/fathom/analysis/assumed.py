@@ -17,12 +17,9 @@ from fathom.analysis.pairing import averaged, pair
 from fathom.analysis.variants import Variant, of_variant
 from fathom.analysis.verdict import log_margin
 from fathom.analysis.words import listed
-from fathom.results import Run
+from fathom.results import Run, facts_of
 
 _RANGE = re.compile(r".+ \((?P<low>.+) to (?P<high>.+)\)")
-
-# The fact that names a volume's model.
-_MODEL = "volumes.{}.device.model"
 
 Place = tuple[str, str] | None
 """A volume and the end of its range, "low" or "high"; None where every volume is as assumed."""
@@ -41,12 +38,7 @@ def assumptions(runs: Sequence[Run]) -> tuple[str, ...]:
 
 def assumed_of(run: Run) -> dict[str, dict[str, str]]:
     """Volume to what its model assumes, by fact; empty where nothing was assumed."""
-    found: dict[str, dict[str, str]] = {}
-    for name, value in run.facts.items():
-        where, _, word = name.removeprefix("volumes.").rpartition(".")
-        if name.startswith("volumes.") and word in WORDS:
-            found.setdefault(where.removesuffix(".device"), {})[word] = value
-    return found
+    return facts_of(run, WORDS)
 
 
 @dataclass(frozen=True)
@@ -68,7 +60,9 @@ class _Side:
         """The side of those variants."""
         its, mine = ([run for variant in variants for run in of_variant(runs, variant)] for runs in (tried, own))
         its, mine = ([run for run in runs if run.ok] for runs in (its, mine))
-        models = {name: str(run.facts.get(_MODEL.format(name), "")) for run in mine for name in assumed_of(run)}
+        models = {
+            name: facts_of(run, ("model",)).get(name, {}).get("model", "") for run in mine for name in assumed_of(run)
+        }
         return _Side(variants, models, its, mine)
 
     @property

@@ -29,7 +29,7 @@ from fathom.analysis.rules import Rules
 from fathom.analysis.variants import Variant, label, of_variant, place, variant_key, variants_of, without
 from fathom.analysis.verdict import classify, log_margin
 from fathom.analysis.words import percent, rounds
-from fathom.results import Run
+from fathom.results import Run, last_round
 
 ALPHA = 0.05
 """Chance of a false "faster" or "slower" in the whole campaign, all looks and variants together."""
@@ -101,7 +101,7 @@ def compare_all(  # noqa: PLR0913 - each by its name
     looks = looks_of(runs, rules, seen)
     levels = family_levels([p.logs for p in pairings], nominal_alpha(looks, ALPHA), seed)
     equal_alpha = nominal_alpha(looks, 2 * EQUIVALENCE_ALPHA) / 2
-    done = max((run.round for run in runs), default=0)
+    done = last_round(runs)
     later = looks_of(runs, rules, (*seen, done), after=2 * done)
     pooled = pooled_sd([pairing.logs for pairing in pairings])
     return tuple(
@@ -128,13 +128,13 @@ def pairings_of(runs: Sequence[Run], rules: Rules) -> list[Pairing]:
 
 def looks_of(runs: Sequence[Run], rules: Rules, seen: Sequence[int], after: int | None = None) -> tuple[int, ...]:
     """The looks to pay for: those declared, those taken, and the one now or `after` more rounds."""
-    done = max((run.round for run in runs), default=0) if after is None else after
+    done = last_round(runs) if after is None else after
     return schedule(planned=rules.rounds, max_rounds=rules.max_rounds, looks=rules.looks, seen=seen, done=done)
 
 
 def false_alarms_of(runs: Sequence[Run], rules: Rules, seen: Sequence[int]) -> float:
     """How often chance alone would have shown a difference at one of the looks so far."""
-    done = max((run.round for run in runs), default=0)
+    done = last_round(runs)
     judged = taken(planned=rules.rounds, max_rounds=rules.max_rounds, looks=rules.looks, seen=seen, done=done)
     return false_alarms(judged, ALPHA)
 

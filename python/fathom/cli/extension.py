@@ -14,7 +14,7 @@ from fathom.cli.progress import observer
 from fathom.engine import Engine, core
 from fathom.errors import CampaignError
 from fathom.plan import Plan, plan
-from fathom.results import Campaign
+from fathom.results import Campaign, last_round
 from fathom.run import Options, execute
 from fathom.study import parse
 
@@ -30,7 +30,7 @@ def extend(found: Sequence[Campaign], rounds: int, *, quiet: bool) -> list[Campa
     engine = core()
     for each in found:
         _check_place(each, rounds, engine)
-    last = max(max((run.round for run in each.runs), default=0) for each in found)
+    last = max(last_round(each.runs) for each in found)
     jobs = os.cpu_count() or 1
     current = list(found)
     try:

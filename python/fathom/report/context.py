@@ -16,7 +16,7 @@ from fathom.report import series
 from fathom.report.anonymise import Anonymiser
 from fathom.report.plain import map_strings, one_line, plain
 from fathom.report.style.marks import Appearance
-from fathom.results import Campaign, Level, Run
+from fathom.results import Campaign, Level, Run, last_round
 
 if TYPE_CHECKING:
     import polars as pl
@@ -190,7 +190,7 @@ class Context:
     @cached_property
     def rounds(self) -> int:
         """The highest round that was begun."""
-        return max((run.round for run in self.campaign.runs), default=0)
+        return last_round(self.campaign.runs)
 
     @cached_property
     def leading(self) -> Comparison | None:

@@ -83,8 +83,8 @@ impl Station {
         if kind == Kind::Flush {
             return self.flush(now);
         }
-        let fits = self.cache.as_ref().is_some_and(|cache| request.length <= cache.size);
-        let cached = fits && kind == Kind::Write && !request.fua;
+        let fits = |cache: &Cache| request.length <= cache.size;
+        let cached = kind == Kind::Write && !request.fua && self.cache.as_ref().is_some_and(fits);
         let (latency, busy) = self.times(kind, request, cached);
         match &mut self.cache {
             Some(cache) if cached => {

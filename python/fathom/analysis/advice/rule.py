@@ -10,7 +10,7 @@ from fathom.analysis.model import Analysis
 from fathom.analysis.rules import Rules
 from fathom.analysis.variants import Variant, label
 from fathom.finding import Finding
-from fathom.results import Campaign
+from fathom.results import Campaign, last_round
 
 
 @dataclass(frozen=True)
@@ -33,7 +33,7 @@ class RuleInput:
     @property
     def rounds(self) -> int:
         """The highest round that was begun."""
-        return max((run.round for run in self.campaign.runs), default=0)
+        return last_round(self.campaign.runs)
 
 
 @dataclass(frozen=True)

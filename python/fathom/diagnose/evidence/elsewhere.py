@@ -13,7 +13,7 @@ from fathom.diagnose.metrics import Layer
 from fathom.finding import Evidence, Remedy
 
 if TYPE_CHECKING:
-    from fathom.diagnose.evidence.device import Device, Flags
+    from fathom.diagnose.evidence.device import Device, Flags, Floats
     from fathom.diagnose.evidence.system import System
 
 FULL_PERCENT = 85.0
@@ -105,21 +105,27 @@ def stolen(system: System) -> Elsewhere | None:
             )
             return Elsewhere(GIVEN, seen(host, f"{words}: the machine wanted to run and others ran.", hit), LESS_SHARED)
     for machine in machines(system):
-        ready, run = machine.values("cpu_ready_percent"), machine.values("cpu_run_percent")
-        part = ready / np.where(ready + run > 0, ready + run, np.nan)
+        ready = machine.values("cpu_ready_percent")
+        part = missed(ready, machine.values("cpu_run_percent"))
         hit, known = (part >= WAITED) & (ready >= STOLEN_PERCENT), np.isfinite(part)
         if _often(hit, known):
             words = (
                 f"{machine.name} waited for {share(float(np.median(part[hit])))} of the processor time that it wanted, "
                 f"in {share(hit.sum() / known.sum())} of the time: %RDY {number(float(np.median(ready[hit])))}, %RUN "
-                f"{number(float(np.median(run[hit])))}, added over its processors."
+                f"{number(float(np.median(machine.values('cpu_run_percent')[hit])))}, added over its processors."
             )
-            return Elsewhere(
-                f"the host gives the processors of {machine.name} to other machines",
-                seen(machine, words, hit),
-                LESS_SHARED,
-            )
+            return given_away(machine, seen(machine, words, hit))
     return None
+
+
+def missed(ready: Floats, run: Floats) -> Floats:
+    """The part of the processor time that a virtual machine wanted and did not get, of its %RDY and %RUN."""
+    return ready / np.where(ready + run > 0, ready + run, np.nan)
+
+
+def given_away(machine: Device, evidence: Evidence) -> Elsewhere:
+    """A virtual machine whose processors others have."""
+    return Elsewhere(f"the host gives the processors of {machine.name} to other machines", evidence, LESS_SHARED)
 
 
 def machines(system: System) -> list[Device]:

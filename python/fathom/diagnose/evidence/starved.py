@@ -19,7 +19,9 @@ from fathom.diagnose.evidence.elsewhere import (
     WAITED,
     Elsewhere,
     busy_processors,
+    given_away,
     machines,
+    missed,
 )
 from fathom.diagnose.evidence.join import onto
 from fathom.diagnose.evidence.load import middle, worked
@@ -68,16 +70,14 @@ def _waiting(system: System, disk: Device, slow: Flags) -> Elsewhere | None:
     every = machines(system)
     named = [each for each in every if (each.device or "").casefold() == (disk.host or "").casefold()]
     for machine in named or (every if len(every) == 1 else []):
-        ready, run = onto(disk, machine, "cpu_ready_percent"), onto(disk, machine, "cpu_run_percent")
-        part = ready / np.where(ready + run > 0, ready + run, np.nan)
+        ready = onto(disk, machine, "cpu_ready_percent")
+        part = missed(ready, onto(disk, machine, "cpu_run_percent"))
         if _only_then(disk, (part >= WAITED) & (ready >= STOLEN_PERCENT), np.isfinite(part), slow):
             words = (
                 f"{machine.name} waited for {share(middle(part[slow]))} of the processor time that it wanted while "
                 f"{disk.name} was slow: %RDY is {_then(disk, ready, slow)}, added over its processors."
             )
-            return Elsewhere(
-                f"the host gives the processors of {machine.name} to other machines", seen(machine, words), LESS_SHARED
-            )
+            return given_away(machine, seen(machine, words))
     return None
 
 

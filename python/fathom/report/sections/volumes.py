@@ -12,7 +12,7 @@ from fathom.report.format import size
 from fathom.report.plain import flatten
 from fathom.report.section import Section
 from fathom.report.series import WORKLOAD, top_volumes
-from fathom.results import Run
+from fathom.results import Run, facts_of
 
 _MOST_VARIANTS = 4
 _KINDS_OF_REQUEST = ("read", "write", "flush", "trim", "write_zeroes", "transaction")
@@ -129,10 +129,8 @@ def _left_out(context: Context) -> Iterator[str]:
     """What the models of the runs say of themselves: `ebs: More than 32,000 IOPS need ...`; alike ones once."""
     said: dict[str, dict[str, None]] = {}
     for run in context.campaign.runs:
-        for fact, words in run.facts.items():
-            volume, _, name = fact.removeprefix("volumes.").rpartition(".")
-            if name == "left_out":
-                said.setdefault(str(words), {})[volume.removesuffix(".device")] = None
+        for volume, facts in facts_of(run, ("left_out",)).items():
+            said.setdefault(facts["left_out"], {})[volume] = None
     return (f"{', '.join(volumes)}: {words}" for words, volumes in said.items())
 
 

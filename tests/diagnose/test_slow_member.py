@@ -2,11 +2,19 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from pathlib import Path
 
 import numpy as np
 from make_iostat import Disk, disk, iostat
 from test_surroundings import diagnosed
+
+from fathom.diagnose import log as reader
+from fathom.diagnose.diagnose import diagnose
+from fathom.diagnose.evidence import limits
+from fathom.diagnose.evidence.system import system_of
+from fathom.diagnose.rules.slow_member import _layers
 
 COUNT = 120
 LATER = np.arange(COUNT) >= 50
@@ -74,3 +82,60 @@ def test_a_mirror_waits_for_its_slow_disk(tmp_path: Path) -> None:
     assert "sdd is the slow one of 2 disks that share a load evenly, and md0 waits for it" in found.verdict.sentence
     said = " ".join(each.sentence for each in found.findings[0].evidence)
     assert "md0 reads the sum of them and writes to each" in said
+
+
+LAYERS = """title = "a cache over a stripe behind a slow throttle"
+clock = "virtual"
+[volumes.one]
+kind = "model"
+model = "aws/gp3"
+size = "1TiB"
+[volumes.other]
+kind = "model"
+model = "aws/gp3"
+size = "1TiB"
+[volumes.stripe]
+kind = "stripe"
+members = ["one", "other"]
+[volumes.nvme]
+kind = "model"
+model = "aws/r5d.4xlarge/nvme"
+[volumes.cached]
+kind = "writeback"
+backing = "stripe"
+cache = "nvme"
+size = "1GiB"
+[volumes.limited]
+kind = "throttle"
+backing = "cached"
+iops = 500
+[workload]
+kind = "io"
+volumes = ["limited"]
+read = "100%"
+size = "8KiB"
+outstanding = 64
+ramp = "0s"
+duration = "40s"
+"""
+
+
+def test_layers_of_one_stack_share_no_load(tmp_path: Path) -> None:
+    """A throttle does the requests of the cache below it, and they wait in it: it is no slow member."""
+    study = tmp_path / "layers.toml"
+    study.write_text(LAYERS)
+    command = [sys.executable, "-m", "fathom", "simulate", str(study), "-q", "--rounds", "1", "--no-sensitivity"]
+    subprocess.run([*command, "--out", str(tmp_path / "out")], check=True, capture_output=True)
+    with reader.read([tmp_path / "out"]) as log:
+        system = system_of(log, limits.load())
+        assert "D27" not in {each.rule for each in diagnose(log).findings}
+    told = {(fact.name, fact.subject): fact.value for fact in system.facts if fact.name in {"members", "stands_on"}}
+    assert told == {
+        ("members", "stripe"): "one,other",
+        ("stands_on", "cached"): "stripe,nvme",
+        ("stands_on", "limited"): "cached",
+    }
+    assert "workload" not in {disk.device for disk in system.disks}
+    disks = {disk.device: disk for disk in system.disks}
+    assert _layers(system, disks["one"]) == {"limited", "cached", "stripe"}
+    assert _layers(system, disks["stripe"]) == {"limited", "cached", "stripe", "nvme", "one", "other"}

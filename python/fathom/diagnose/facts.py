@@ -28,6 +28,7 @@ FACTS = {
     "tier": "kind of storage that the user says a device is; without a subject all devices",
     "mount": "where a device is mounted",
     "members": "devices below a device, joined by commas",
+    "stands_on": "volumes below one that are not alike, such as a cache and what it caches, joined by commas",
     "adapter": "the adapter a disk is attached to",
     "database_version": "version of a database server",
     "database": "database that a file belongs to",

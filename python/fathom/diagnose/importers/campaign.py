@@ -24,6 +24,8 @@ _OPS = {
     "transaction": ("transactions_per_s", None, "response_s", "response_p99_s"),
 }
 
+_GENERATOR = "workload"
+
 
 def recognise(head: Head) -> float:
     """A directory with a campaign's head."""
@@ -33,11 +35,13 @@ def recognise(head: Head) -> float:
 def read(source: Source) -> Iterator[Block]:
     """Samples of all finished runs, the ramp included."""
     from fathom import results
+    from fathom.report.series import driven
 
     if not source.path.is_dir():
         raise source.error("no campaign directory", "give the directory that `fathom run` printed")
     try:
         campaign = results.read(source.path)
+        _layers(source, campaign.study)
         for run in campaign.runs:
             rows = Rows()
             variant = ", ".join(f"{factor} = {level}" for factor, level in run.variant.items())
@@ -51,10 +55,24 @@ def read(source: Source) -> Iterator[Block]:
             except ValueError:
                 raise source.error(f"run {run.order} has no start", "the campaign is damaged") from None
             for row in samples.iter_rows(named=True):
-                _add(rows, started, f"run {run.order}", row)
+                # What the load generator sees is what the volumes see that it was given.
+                if row["node"] != _GENERATOR or row["op"] == "transaction" or not driven(campaign.study):
+                    _add(rows, started, f"run {run.order}", row)
             yield from rows.take()
     except ResultsError as problem:
         raise source.error(problem.what.removeprefix(f"{source.path}: "), problem.remedy) from None
+
+
+def _layers(source: Source, study: dict[str, Any]) -> None:
+    """Which volumes stand on which, in any variant: the volumes of a list are alike, as members of a stripe are."""
+    for variant in study.get("variants", ()):
+        volumes = variant["settings"].get("volumes", {})
+        for name, node in volumes.items():
+            values = [value for key, value in node.items() if key != "kind"]
+            alike = [each for value in values if isinstance(value, list) for each in value]
+            for fact, named in (("members", alike), ("stands_on", values)):
+                below = [each for each in named if isinstance(each, str) and each in volumes]
+                source.notes.fact(fact, ",".join(below), name)
 
 
 def _add(rows: Rows, started: int, host: str, row: dict[str, Any]) -> None:

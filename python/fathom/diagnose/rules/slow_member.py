@@ -34,7 +34,8 @@ _TIMES = 4.0
 def examine(system: System) -> Iterator[Finding]:
     """Disks that share a load; of two without a device over them that may be chance."""
     for slow in system.disks:
-        others = [each for each in system.disks if _shares(slow, each)]
+        layers = _layers(system, slow)
+        others = [each for each in system.disks if each.device not in layers and _shares(slow, each)]
         over = _over(system, slow, others)
         if not others:
             continue
@@ -69,6 +70,29 @@ def examine(system: System) -> Iterator[Finding]:
                 ),
             ),
         )
+
+
+def _layers(system: System, disk: Device) -> set[str]:
+    """What the logs name as above or below a disk, or beside it and not alike: it sees the same requests."""
+    parts: dict[str, set[str]] = {}
+    beside: set[str] = set()
+    for fact in system.facts:
+        if fact.name in {"members", "stands_on"} and fact.subject is not None:
+            below = set(fact.value.split(","))
+            parts.setdefault(fact.subject, set()).update(below)
+            if fact.name == "stands_on" and disk.device in below:
+                beside |= below
+    return beside | _reached(parts, disk.device) | {name for name in parts if disk.device in _reached(parts, name)}
+
+
+def _reached(parts: dict[str, set[str]], name: str | None) -> set[str]:
+    """Everything below a device."""
+    found: set[str] = set()
+    ahead = set(parts.get(name or "", ()))
+    while ahead:
+        found |= ahead
+        ahead = {below for each in ahead for below in parts.get(each, ())} - found
+    return found
 
 
 def _shares(one: Device, other: Device) -> bool:

@@ -2,8 +2,13 @@
 
 from __future__ import annotations
 
+import signal
+
 import pytest
 from hypothesis import HealthCheck, settings
+
+# A shell starts what it puts in the background with SIGINT ignored, and children inherit that: they could not be stopped.
+signal.signal(signal.SIGINT, signal.default_int_handler)
 
 # No example fails because the machine was busy, and each run tries the same ones: a failure is new.
 # Others are tried with `--hypothesis-profile=search`; it prints what repeats a failure.

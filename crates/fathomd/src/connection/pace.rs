@@ -35,13 +35,23 @@ pub enum NextRead {
     WhenReadable,
 }
 
+/// How far the last wait is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Last {
+    /// Answers that are sent now say nothing of it: the client may be reading those that it had when it began.
+    Under,
+    /// The next answers tell what came of it.
+    Over,
+    Judged,
+}
+
 /// When one connection is read.
 #[derive(Debug)]
 pub struct Pace {
     // Steps of the grid; None to read as soon as there is something.
     wait: Option<u64>,
-    // Whether it is known what came of the last wait.
-    judged: bool,
+    // What is known of the last wait.
+    last: Last,
     // Waits in a row that did not keep the client waiting, and the shortest ones that did.
     good: u32,
     poor: u32,
@@ -52,7 +62,7 @@ pub struct Pace {
 
 impl Pace {
     pub fn new() -> Self {
-        Self { wait: None, judged: true, good: 0, poor: 0, reads: 0, trial_after: FIRST_TRIAL }
+        Self { wait: None, last: Last::Judged, good: 0, poor: 0, reads: 0, trial_after: FIRST_TRIAL }
     }
 
     /// Whether it may wait, so that it pays to have sent first what can be sent.
@@ -67,18 +77,23 @@ impl Pace {
         } else if found >= MANY {
             return NextRead::Now;
         }
-        if !self.judged {
+        if self.last != Last::Judged {
             // Nothing was answered since.
             self.judge(false);
         }
         let Some(steps) = self.wait else { return NextRead::WhenReadable };
-        self.judged = false;
+        self.last = Last::Under;
         NextRead::At((now / GRID + steps) * GRID)
+    }
+
+    /// When a wait is over.
+    pub fn waited(&mut self) {
+        self.last = Last::Over;
     }
 
     /// When answers are about to be sent: `busy` tells whether the client still has some to read.
     pub fn answers(&mut self, busy: impl FnOnce() -> bool) {
-        if !self.judged {
+        if self.last == Last::Over {
             self.judge(busy());
         }
     }
@@ -95,7 +110,7 @@ impl Pace {
     }
 
     fn judge(&mut self, busy: bool) {
-        self.judged = true;
+        self.last = Last::Judged;
         let Some(steps) = self.wait else { return };
         if !busy {
             self.good = 0;
@@ -122,7 +137,10 @@ mod tests {
         let mut pace = Pace::new();
         let mut waits = 0;
         for now in 0..1_000_000 {
-            waits += u32::from(pace.next(1, now) != NextRead::WhenReadable);
+            if pace.next(1, now) != NextRead::WhenReadable {
+                waits += 1;
+                pace.waited();
+            }
             pace.answers(|| false);
         }
         assert!(waits > 0, "it is tried");
@@ -140,6 +158,7 @@ mod tests {
     /// So many waits, each with answers after it.
     fn waits(pace: &mut Pace, count: u32, busy: bool) {
         for _ in 0..count {
+            pace.waited();
             pace.answers(|| busy);
             pace.next(1, 0);
         }
@@ -154,6 +173,7 @@ mod tests {
         waits(&mut pace, 1, false);
         assert_eq!(pace.wait, Some(SHORTEST + 1));
         waits(&mut pace, 1000, true);
+        pace.waited();
         pace.answers(|| true);
         assert_eq!(pace.next(1, GRID + 1), NextRead::At((1 + LONGEST) * GRID), "on the grid");
         assert_eq!(pace.next(MANY, 0), NextRead::Now);
@@ -175,5 +195,19 @@ mod tests {
         let mut pace = waiting();
         (0..PATIENCE).for_each(|_| assert!(pace.next(0, 0) != NextRead::Now));
         assert_eq!(pace.next(1, 0), NextRead::WhenReadable);
+    }
+
+    /// Writes to a device are answered while the next read waits; what the client has to read then, it had when the wait
+    /// began. With 16 writes at once, a client lay idle for 0.37 ms of every 0.8 that way.
+    #[test]
+    fn answers_during_a_wait_say_nothing_of_it() {
+        let mut pace = waiting();
+        for _ in 0..PATIENCE {
+            pace.answers(|| true);
+            pace.waited();
+            pace.answers(|| false);
+            pace.next(1, 0);
+        }
+        assert!(!pace.waits());
     }
 }

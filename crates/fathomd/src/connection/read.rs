@@ -83,7 +83,10 @@ async fn wait(client: &Client, wire: &Wire, found: u32) {
     let next = client.pace.borrow_mut().next(found, client.context.now());
     match next {
         NextRead::Now => {}
-        NextRead::At(instant) => client.context.sleep_until(instant).await,
+        NextRead::At(instant) => {
+            client.context.sleep_until(instant).await;
+            client.pace.borrow_mut().waited();
+        }
         NextRead::WhenReadable => wire.readable().await,
     }
 }

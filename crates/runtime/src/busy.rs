@@ -80,10 +80,10 @@ impl BusyPoll {
             // Somebody else needs the CPU: who sleeps is woken sooner then than who spins gets its turn.
             let contended = now - before > self.limit / 4;
             if found || contended || now >= end {
-                self.learn(if contended {
-                    CONTENDED
-                } else if found {
+                self.learn(if found {
                     1
+                } else if contended {
+                    CONTENDED
                 } else {
                     IN_VAIN
                 });

@@ -16,7 +16,8 @@ const SHORTEST: u64 = 2;
 const LONGEST: u64 = 16;
 /// After a read that found as many, the next follows at once.
 const MANY: u32 = 4;
-/// After so many waits in a row that kept nobody waiting, the next is a step longer.
+/// After so many waits in a row that kept nobody waiting, the next is a step longer; after one that did, half as long: a wait
+/// too long costs its whole length, a short one a few microseconds.
 const CONFIDENCE: u32 = 8;
 /// So many of the shortest waits in a row that kept the client waiting end it; one may be the client's own pause.
 const PATIENCE: u32 = 3;
@@ -115,7 +116,7 @@ impl Pace {
         if !busy {
             self.good = 0;
             self.poor += u32::from(steps == SHORTEST);
-            self.wait = (self.poor < PATIENCE).then_some((steps - 1).max(SHORTEST));
+            self.wait = (self.poor < PATIENCE).then_some((steps / 2).max(SHORTEST));
             return;
         }
         self.poor = 0;
@@ -165,11 +166,11 @@ mod tests {
     }
 
     #[test]
-    fn a_wait_grows_until_the_client_has_nothing_left_and_is_a_step_shorter_then() {
+    fn a_wait_grows_until_the_client_has_nothing_left_and_is_half_as_long_then() {
         let mut pace = waiting();
         assert_eq!(pace.next(MANY, 0), NextRead::Now);
-        waits(&mut pace, 2 * CONFIDENCE, true);
-        assert_eq!(pace.wait, Some(SHORTEST + 2));
+        waits(&mut pace, 4 * CONFIDENCE, true);
+        assert_eq!(pace.wait, Some(SHORTEST + 4));
         waits(&mut pace, 1, false);
         assert_eq!(pace.wait, Some(SHORTEST + 1));
         waits(&mut pace, 1000, true);

@@ -7,7 +7,7 @@ import signal
 import pytest
 from hypothesis import HealthCheck, settings
 
-# A shell starts what it puts in the background with SIGINT ignored, and children inherit that: they could not be stopped.
+# What a shell starts in the background ignores SIGINT, and children inherit that: the tests could not stop theirs.
 signal.signal(signal.SIGINT, signal.default_int_handler)
 
 # No example fails because the machine was busy, and each run tries the same ones: a failure is new.

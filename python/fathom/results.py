@@ -219,6 +219,18 @@ def facts_of(run: Run, words: Collection[str]) -> dict[str, dict[str, str]]:
     return found
 
 
+def references(node: Mapping[str, Any], volumes: Collection[str]) -> dict[str, tuple[str, ...]]:
+    """Setting of a volume to the volumes that it names; the volume stands on them."""
+    found = {}
+    for key, value in node.items():
+        texts = value if isinstance(value, list) else [value]
+        # A volume may be called as its kind, or another one's.
+        names = tuple(text for text in texts if isinstance(text, str) and text in volumes) if key != "kind" else ()
+        if names:
+            found[key] = names
+    return found
+
+
 def read(directory: Path) -> Campaign:
     """The campaign in a directory.
 

@@ -14,7 +14,7 @@ from fathom.diagnose import log as reader
 from fathom.diagnose.diagnose import diagnose
 from fathom.diagnose.evidence import limits
 from fathom.diagnose.evidence.system import system_of
-from fathom.diagnose.rules.slow_member import _layers
+from fathom.diagnose.rules.slow_member import _stacked
 
 COUNT = 120
 LATER = np.arange(COUNT) >= 50
@@ -136,6 +136,6 @@ def test_layers_of_one_stack_share_no_load(tmp_path: Path) -> None:
         ("stands_on", "limited"): "cached",
     }
     assert "workload" not in {disk.device for disk in system.disks}
-    disks = {disk.device: disk for disk in system.disks}
-    assert _layers(system, disks["one"]) == {"limited", "cached", "stripe"}
-    assert _layers(system, disks["stripe"]) == {"limited", "cached", "stripe", "nvme", "one", "other"}
+    stacked = _stacked(system)
+    assert stacked["one"] == {"limited", "cached", "stripe"}
+    assert stacked["stripe"] == {"limited", "cached", "stripe", "nvme", "one", "other"}

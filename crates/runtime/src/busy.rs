@@ -77,7 +77,8 @@ impl BusyPoll {
             ring.poll();
             let found = ring.has_completions();
             let before = std::mem::replace(&mut now, monotonic());
-            // Somebody else needs the CPU: who sleeps is woken sooner then than who spins gets its turn.
+            // Somebody else needs the CPU: who sleeps is woken sooner then than who spins gets its turn. Not so if it did what
+            // is waited for, as a worker thread of the kernel does.
             let contended = now - before > self.limit / 4;
             if found || contended || now >= end {
                 self.learn(if found {

@@ -7,7 +7,7 @@ from typing import Any
 
 from fathom.analysis.variants import Variant, resolved
 from fathom.analysis.words import number
-from fathom.results import Level
+from fathom.results import Level, references
 
 
 def stripe_words(study: Mapping[str, Any], taken: Variant, left: Variant) -> str:
@@ -34,5 +34,4 @@ def _stripes(study: Mapping[str, Any], variant: Mapping[str, Level]) -> Iterator
         members = node.get("members") if node.get("kind") == "stripe" else None
         if isinstance(members, list) and len(members) > 1:
             yield name, len(members)
-        texts = [text for value in node.values() for text in (value if isinstance(value, list) else [value])]
-        below += [text for text in texts if isinstance(text, str) and text in volumes]
+        below += [each for names in references(node, volumes).values() for each in names]

@@ -12,7 +12,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from fathom.report.plain import flatten
+from fathom.results import references
 
 if TYPE_CHECKING:
     import polars as pl
@@ -90,9 +90,8 @@ def top_volumes(study: dict[str, Any]) -> tuple[str, ...]:
     volumes = study.get("volumes")
     if not isinstance(volumes, dict):
         return ()
-    below = {str(value) for name, node in volumes.items() for path, value in flatten(node) if value != name}
-    listed = {part for value in below for part in value.split(", ")}
-    return tuple(name for name in volumes if name not in below | listed)
+    below = {each for node in volumes.values() for names in references(node, volumes).values() for each in names}
+    return tuple(name for name in volumes if name not in below)
 
 
 def driven(study: dict[str, Any]) -> tuple[str, ...]:

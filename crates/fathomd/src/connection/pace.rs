@@ -36,23 +36,13 @@ pub enum NextRead {
     WhenReadable,
 }
 
-/// How far the last wait is.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Last {
-    /// Answers that are sent now say nothing of it: the client may be reading those that it had when it began.
-    Under,
-    /// The next answers tell what came of it.
-    Over,
-    Judged,
-}
-
 /// When one connection is read.
 #[derive(Debug)]
 pub struct Pace {
     // Steps of the grid; None to read as soon as there is something.
     wait: Option<u64>,
-    // What is known of the last wait.
-    last: Last,
+    // Whether it is known what came of the last wait that is over.
+    judged: bool,
     // Waits in a row that did not keep the client waiting, and the shortest ones that did.
     good: u32,
     poor: u32,
@@ -63,7 +53,7 @@ pub struct Pace {
 
 impl Pace {
     pub fn new() -> Self {
-        Self { wait: None, last: Last::Judged, good: 0, poor: 0, reads: 0, trial_after: FIRST_TRIAL }
+        Self { wait: None, judged: true, good: 0, poor: 0, reads: 0, trial_after: FIRST_TRIAL }
     }
 
     /// Whether it may wait, so that it pays to have sent first what can be sent.
@@ -78,23 +68,23 @@ impl Pace {
         } else if found >= MANY {
             return NextRead::Now;
         }
-        if self.last != Last::Judged {
+        if !self.judged {
             // Nothing was answered since.
             self.judge(false);
         }
         let Some(steps) = self.wait else { return NextRead::WhenReadable };
-        self.last = Last::Under;
         NextRead::At((now / GRID + steps) * GRID)
     }
 
-    /// When a wait is over.
+    /// When a wait is over: the next answers tell what came of it. Those that were sent meanwhile do not, as the client may be
+    /// reading what it had when the wait began.
     pub fn waited(&mut self) {
-        self.last = Last::Over;
+        self.judged = false;
     }
 
     /// When answers are about to be sent: `busy` tells whether the client still has some to read.
     pub fn answers(&mut self, busy: impl FnOnce() -> bool) {
-        if self.last == Last::Over {
+        if !self.judged {
             self.judge(busy());
         }
     }
@@ -111,7 +101,7 @@ impl Pace {
     }
 
     fn judge(&mut self, busy: bool) {
-        self.last = Last::Judged;
+        self.judged = true;
         let Some(steps) = self.wait else { return };
         if !busy {
             self.good = 0;
@@ -194,7 +184,10 @@ mod tests {
     #[test]
     fn a_client_whose_answers_take_long_is_not_kept_waiting_either() {
         let mut pace = waiting();
-        (0..PATIENCE).for_each(|_| assert!(pace.next(0, 0) != NextRead::Now));
+        for _ in 0..PATIENCE {
+            pace.waited();
+            assert!(pace.next(0, 0) != NextRead::Now);
+        }
         assert_eq!(pace.next(1, 0), NextRead::WhenReadable);
     }
 

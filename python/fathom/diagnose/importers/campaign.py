@@ -24,8 +24,6 @@ _OPS = {
     "transaction": ("transactions_per_s", None, "response_s", "response_p99_s"),
 }
 
-_GENERATOR = "workload"
-
 
 def recognise(head: Head) -> float:
     """A directory with a campaign's head."""
@@ -35,13 +33,15 @@ def recognise(head: Head) -> float:
 def read(source: Source) -> Iterator[Block]:
     """Samples of all finished runs, the ramp included."""
     from fathom import results
-    from fathom.report.series import driven
+    from fathom.report.series import WORKLOAD, driven
 
     if not source.path.is_dir():
         raise source.error("no campaign directory", "give the directory that `fathom run` printed")
     try:
         campaign = results.read(source.path)
         _layers(source, campaign.study)
+        # What the load generator sees is what the volumes see that it was given.
+        twice = driven(campaign.study) != ()
         for run in campaign.runs:
             rows = Rows()
             variant = ", ".join(f"{factor} = {level}" for factor, level in run.variant.items())
@@ -55,8 +55,7 @@ def read(source: Source) -> Iterator[Block]:
             except ValueError:
                 raise source.error(f"run {run.order} has no start", "the campaign is damaged") from None
             for row in samples.iter_rows(named=True):
-                # What the load generator sees is what the volumes see that it was given.
-                if row["node"] != _GENERATOR or row["op"] == "transaction" or not driven(campaign.study):
+                if not twice or row["node"] != WORKLOAD or row["op"] == "transaction":
                     _add(rows, started, f"run {run.order}", row)
             yield from rows.take()
     except ResultsError as problem:
@@ -65,14 +64,16 @@ def read(source: Source) -> Iterator[Block]:
 
 def _layers(source: Source, study: dict[str, Any]) -> None:
     """Which volumes stand on which, in any variant: the volumes of a list are alike, as members of a stripe are."""
+    from fathom.results import references
+
     for variant in study.get("variants", ()):
         volumes = variant["settings"].get("volumes", {})
         for name, node in volumes.items():
-            values = [value for key, value in node.items() if key != "kind"]
-            alike = [each for value in values if isinstance(value, list) for each in value]
-            for fact, named in (("members", alike), ("stands_on", values)):
-                below = [each for each in named if isinstance(each, str) and each in volumes]
-                source.notes.fact(fact, ",".join(below), name)
+            below: dict[str, list[str]] = {"members": [], "stands_on": []}
+            for key, names in references(node, volumes).items():
+                below["members" if isinstance(node[key], list) else "stands_on"] += names
+            for fact, each in below.items():
+                source.notes.fact(fact, ",".join(each), name)
 
 
 def _add(rows: Rows, started: int, host: str, row: dict[str, Any]) -> None:

@@ -33,8 +33,9 @@ _TIMES = 4.0
 
 def examine(system: System) -> Iterator[Finding]:
     """Disks that share a load; of two without a device over them that may be chance."""
+    stacked = _stacked(system)
     for slow in system.disks:
-        layers = _layers(system, slow)
+        layers = stacked.get(slow.device, ())
         others = [each for each in system.disks if each.device not in layers and _shares(slow, each)]
         over = _over(system, slow, others)
         if not others:
@@ -72,23 +73,27 @@ def examine(system: System) -> Iterator[Finding]:
         )
 
 
-def _layers(system: System, disk: Device) -> set[str]:
-    """What the logs name as above or below a disk, or beside it and not alike: it sees the same requests."""
+def _stacked(system: System) -> dict[str | None, set[str]]:
+    """Device to what the logs name above or below it, or beside it and not alike: it sees the same requests."""
     parts: dict[str, set[str]] = {}
-    beside: set[str] = set()
+    found: dict[str | None, set[str]] = {}
     for fact in system.facts:
         if fact.name in {"members", "stands_on"} and fact.subject is not None:
             below = set(fact.value.split(","))
             parts.setdefault(fact.subject, set()).update(below)
-            if fact.name == "stands_on" and disk.device in below:
-                beside |= below
-    return beside | _reached(parts, disk.device) | {name for name in parts if disk.device in _reached(parts, name)}
+            for each in below if fact.name == "stands_on" else ():
+                found.setdefault(each, set()).update(below)
+    for name in parts:
+        for each in _reached(parts, name):
+            found.setdefault(name, set()).add(each)
+            found.setdefault(each, set()).add(name)
+    return found
 
 
-def _reached(parts: dict[str, set[str]], name: str | None) -> set[str]:
+def _reached(parts: dict[str, set[str]], name: str) -> set[str]:
     """Everything below a device."""
     found: set[str] = set()
-    ahead = set(parts.get(name or "", ()))
+    ahead = set(parts[name])
     while ahead:
         found |= ahead
         ahead = {below for each in ahead for below in parts.get(each, ())} - found

@@ -81,7 +81,7 @@ impl Live {
                         let due = state.starved
                             || state.closing
                             || state.wanted_seq > state.committed.seq
-                            || state.dirty() >= self.batch_payload(&state)
+                            || self.is_batch_due(&state)
                             || self.context.now() >= ripe;
                         if due {
                             return;

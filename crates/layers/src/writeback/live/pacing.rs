@@ -82,18 +82,21 @@ impl Steps {
 impl Live {
     /// How things stand with the destaging.
     pub fn load(&self) -> Load {
-        let state = self.state.borrow();
+        self.load_of(&self.state.borrow())
+    }
+
+    fn load_of(&self, state: &State) -> Load {
         // As for writers (`write.rs`): what is in place of a batch counts at once.
         let (part, batch) = state.being_applied();
         let dirty = state.dirty().saturating_sub(part);
-        let (limit, lag_ahead) = match self.known_drain_rate(&state) {
+        let (limit, lag_ahead) = match self.known_drain_rate(state) {
             Some(rate) => (self.dirty_limit, (dirty as f64 / rate.max(1.0) * SECOND as f64) as Nanos),
-            None => (self.dirty_limit(&state), 0),
+            None => (self.dirty_limit(state), 0),
         };
         Load {
             dirty,
             limit: beside(batch, limit),
-            lag: [self.lag_smoothly(&state), self.settings.lag_target + (HELD * self.lag_room()) as Nanos],
+            lag: [self.lag_smoothly(state), self.settings.lag_target + (HELD * self.lag_room()) as Nanos],
             lag_ahead: [lag_ahead, (HELD * self.drain_target() * SECOND as f64) as Nanos],
             lag_target: self.settings.lag_target,
         }
@@ -148,6 +151,13 @@ impl Live {
             }
         };
         wanted.min(self.most_batch())
+    }
+
+    /// Whether enough is dirty for a batch. If none is on its way and the rate is known, that is what gives destaging some
+    /// urgency: a burst that stays below is over before its first write is old, and does not pay for destaging.
+    pub fn is_batch_due(&self, state: &State) -> bool {
+        let goes_on = !state.batches.is_empty() || state.drain_rate.learned() == 0;
+        state.dirty() >= self.batch_payload(state) && (goes_on || self.load_of(state).urgency() > 0.0)
     }
 
     /// Bytes of a batch at most.

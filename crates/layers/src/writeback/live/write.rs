@@ -297,8 +297,7 @@ impl Live {
             }
             let oldest = state.unplanned.front().map(|record| record.last_seq());
             let ripens = oldest.is_some_and(|seq| before < seq && seq <= state.completed.seq);
-            if ripens || state.dirty() >= self.batch_payload(state) || state.wanted_seq > state.committed.seq
-            {
+            if ripens || self.is_batch_due(state) || state.wanted_seq > state.committed.seq {
                 self.destage_due.notify();
             }
         }

@@ -1,7 +1,8 @@
 //! What the write-back cache costs and saves, in virtual time, in front of a modelled cloud volume: 16,000 IOPS, 1 ms.
 
+mod restart;
+
 use std::cell::{Cell, RefCell};
-use std::collections::BTreeMap;
 use std::rc::Rc;
 
 use fathom_devices::Model;
@@ -9,7 +10,7 @@ use fathom_devices::model::{Config as ModelConfig, Service, ServiceTime, Shape};
 use fathom_layers::throttle::{Allowance, Config as ThrottleConfig, Limits};
 use fathom_layers::writeback::{Config, Group, Mode, Settings, groups};
 use fathom_runtime::{MILLISECOND, Runtime, SECOND};
-use fathom_volume::{Blueprint, Buf, Env, Geometry, Handle, Kind, Pool, Request, Result, Volume};
+use fathom_volume::{Blueprint, Env, Handle, Kind, Pool, Request};
 
 const PAGE: u64 = 8 << 10;
 const USERS: u64 = 128;
@@ -392,133 +393,6 @@ fn readers_and_writers_of_a_full_cache_keep_an_even_pace() {
     assert!(mean > 3000.0, "{mean}");
 }
 
-type Content = Rc<RefCell<BTreeMap<u64, Box<[u8]>>>>;
-
-/// Bytes of a block of [`Blocks`].
-const BLOCK: u64 = 4096;
-
-/// A device that keeps blocks which are not zero: a log of zeroes costs its headers.
-struct Blocks {
-    geometry: Geometry,
-    content: Content,
-}
-
-impl Volume for Blocks {
-    fn geometry(&self) -> &Geometry {
-        &self.geometry
-    }
-
-    async fn read(&self, request: &Request, into: Buf) -> Result<()> {
-        let content = self.content.borrow();
-        into.with_mut(|bytes| {
-            for (block, at) in bytes.chunks_mut(BLOCK as usize).zip(request.offset / BLOCK..) {
-                match content.get(&at) {
-                    Some(found) => block.copy_from_slice(found),
-                    None => block.fill(0),
-                }
-            }
-        });
-        Ok(())
-    }
-
-    async fn write(&self, request: &Request, from: Buf) -> Result<()> {
-        let mut content = self.content.borrow_mut();
-        from.with(|bytes| {
-            for (block, at) in bytes.chunks(BLOCK as usize).zip(request.offset / BLOCK..) {
-                if block.iter().all(|byte| *byte == 0) {
-                    content.remove(&at);
-                } else {
-                    content.insert(at, block.into());
-                }
-            }
-        });
-        Ok(())
-    }
-
-    async fn flush(&self, _: &Request) -> Result<()> {
-        Ok(())
-    }
-
-    async fn trim(&self, request: &Request) -> Result<()> {
-        self.write_zeroes(request).await
-    }
-
-    async fn write_zeroes(&self, request: &Request) -> Result<()> {
-        let gone = request.offset / BLOCK..request.end() / BLOCK;
-        self.content.borrow_mut().retain(|at, _| !gone.contains(at));
-        Ok(())
-    }
-}
-
-/// A group over devices with this content, on an executor of its own.
-fn on_blocks(cache: u64, settings: &Settings, contents: &[Content; 2]) -> (Runtime, Handle, Rc<Group>) {
-    let runtime = Runtime::virtual_time(1);
-    let context = runtime.context();
-    let device = |(name, size, service, content): (&str, u64, Service, &Content)| {
-        let sectors =
-            Geometry { logical_sector: BLOCK as u32, physical_sector: BLOCK as u32, ..Geometry::plain(size) };
-        let blocks = Blocks { geometry: sectors, content: Rc::clone(content) };
-        let blocks = Handle::new(&context, "blocks", "blocks", blocks).expect("a sound geometry");
-        let model = Model::new(&context, name, &ModelConfig::new(size, service), Some(blocks));
-        Handle::new(&context, name, "model", model.expect("the numbers fit")).expect("a sound geometry")
-    };
-    let children =
-        [("ebs", 64 << 30, gp3(), &contents[0]), ("nvme", cache, nvme(), &contents[1])].map(device);
-    let (volume, group) = cached_on(&runtime, Pool::new(&context), children, settings.clone());
-    (runtime, volume, group)
-}
-
-/// Fills a log for a while, then the power is cut: bytes that were dirty, and the seconds that the next open takes.
-fn warm_restart(cache: u64, settings: &Settings, filling: u64) -> (u64, f64) {
-    let contents = <[Content; 2]>::default();
-    let (runtime, volume, group) = on_blocks(cache, settings, &contents);
-    let context = runtime.context();
-    for user in 0..USERS {
-        let (volume, mut random) = (volume.clone(), context.random(&format!("user {user}")));
-        let page = Pool::new(&context).zeroes(PAGE as usize);
-        context.spawn(async move {
-            let pages = volume.geometry().size / PAGE;
-            loop {
-                let request = Request::new(random.below(pages) * PAGE, PAGE);
-                volume.write(request, page.clone()).await.expect("the models do not fail");
-            }
-        });
-    }
-    // To make a group takes the backing volume's time.
-    runtime.block_on(group.ready()).expect("it ends").expect("it is made");
-    runtime.block_on(context.sleep(filling)).expect("time passes");
-    let dirty = group.status().expect("it is open").dirty;
-    drop((volume, group, context, runtime));
-    let (runtime, _, group) = on_blocks(cache, settings, &contents);
-    runtime.block_on(group.ready()).expect("it ends").expect("nothing is lost");
-    (dirty, runtime.context().now() as f64 / SECOND as f64)
-}
-
-#[test]
-fn a_warm_restart_reads_the_dirty_log_at_the_pace_of_the_device() {
-    // Of a volume of unknown speed more is taken only if it may lag, and only small batches were committed: to put one in place
-    // takes the backing volume's time.
-    let long = 1000 * SECOND;
-    let settings = Settings {
-        batch: 256 << 20,
-        dirty_limit: Some(1 << 30),
-        lag_max: long,
-        drain_target: long,
-        ..Settings::default()
-    };
-    let (dirty, took) = warm_restart(8 << 30, &settings, SECOND / 25);
-    println!("log of 8 GiB, {} MiB dirty: open in {took:.3} s", dirty >> 20);
-    assert!(dirty > 32 << 20 && took < 0.02 + 1.2 * dirty as f64 / 2e9, "{dirty} bytes, {took} s");
-}
-
-#[test]
-#[ignore = "half a minute of CPU: docs/WRITEBACK.md has the figure"]
-fn a_log_of_100_gb_is_open_within_five_seconds() {
-    let (dirty, took) = warm_restart(100_000_000_000 / BLOCK * BLOCK, &Settings::default(), 20 * SECOND);
-    println!("log of 100 GB, {} MB dirty: open in {took:.2} s", dirty / 1_000_000);
-    assert!(dirty > 3_000_000_000 && took <= 5.0, "{dirty} bytes, {took} s");
-}
-
 #[test]
 fn a_batch_is_taken_from_memory_and_only_what_found_no_room_there_is_read_back() {
     const PAGES: u64 = 1000;
@@ -552,6 +426,42 @@ fn a_batch_is_taken_from_memory_and_only_what_found_no_room_there_is_read_back()
     assert_eq!(reads(0), PAGES / 5);
     // In memory it takes 16 KiB.
     assert_eq!(reads(400 * (16 << 10)), (PAGES - 400) / 5);
+}
+
+/// While the rate is not known batches are made at once: they show it. Then a burst that gives no urgency is over before its
+/// first write is old, and is in place soon after.
+#[test]
+fn a_burst_does_not_pay_for_destaging() {
+    let runtime = Runtime::virtual_time(1);
+    let context = runtime.context();
+    let (volume, group) = cached(&runtime, gp3(), 8 << 30, Settings::default());
+    let batches = || group.status().expect("it is open").counts.batches;
+    let burst = async |megabytes: u64| {
+        for at in 0..megabytes {
+            let request = Request::new((2 * at) << 20, 1 << 20);
+            volume.write(request, Pool::hollow().get(1 << 20)).await.expect("a write");
+        }
+    };
+    let work = async {
+        group.ready().await?;
+        burst(500).await;
+        let unknown = batches();
+        group.settle().await?;
+        let (begin, settled) = (context.now(), batches());
+        burst(300).await;
+        let wrote = context.now() - begin;
+        context.sleep(4 * SECOND - wrote).await;
+        let young = batches() - settled;
+        context.sleep(16 * SECOND).await;
+        Ok::<_, fathom_volume::Error>((unknown, wrote, young, group.status().expect("it is open").dirty))
+    };
+    let (unknown, wrote, young, left) =
+        runtime.block_on(work).expect("it ends").expect("the models do not fail");
+    println!(
+        "300 MiB in {} ms; {young} batches within 4 s, {left} bytes dirty after 20 s",
+        wrote / MILLISECOND
+    );
+    assert!(unknown > 0 && young == 0 && left == 0, "{unknown}, {young} batches, {left} bytes");
 }
 
 /// Pages that users with one request at a time each write in a second to the log on a disk with one head, and bytes that a

@@ -3,7 +3,7 @@
 
 use std::path::{Path, PathBuf};
 
-use crate::common::check::advice;
+use crate::common::check::{advice, check, text};
 use crate::common::{Client, Daemon, FLUSH, directory, sockets};
 use serde_json::Value;
 
@@ -57,6 +57,8 @@ impl Group {
         daemon.wait();
         std::mem::forget(daemon);
         assert!(before == held(), "a refusal writes nothing");
+        let told = text(&check(&self.folder.join("fathomd.toml"), &[]));
+        assert!(!told.contains("not made yet"), "the group was made: {told}");
         advice(&self.folder).expect("the check says why")
     }
 

@@ -37,8 +37,8 @@ impl Opening {
         let found = self.find_origin(&caches).await?;
         self.settle_shape(found.as_ref(), &caches)?;
         let Some(origin) = found else {
-            report.note("the group was not made yet; its first open makes it");
             self.check_unused(&caches).await?;
+            report.note("the group was not made yet; its first open makes it");
             if let Some(loss) = self.given_up(&caches) {
                 report.note(format!("the settings say to go on with a loss: {loss}"));
             }

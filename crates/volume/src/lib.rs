@@ -16,6 +16,7 @@ mod geometry;
 #[doc(hidden)]
 pub mod manual;
 mod memory;
+mod past_cache;
 mod recorder;
 mod refusal;
 mod request;
@@ -29,6 +30,7 @@ pub use buffer::{Buf, Pool};
 pub use error::{Error, ErrorKind, Result};
 pub use geometry::Geometry;
 pub use memory::HugePage;
+pub use past_cache::copy_past_cache;
 pub use refusal::{Action, Loses, Refusal, Remedy, Setting};
 pub use request::{Class, Kind, Request};
 pub use seam::{Handle, Volume};

@@ -6,7 +6,8 @@
 
 use std::cell::{Cell, RefCell};
 
-use fathom_volume::{Buf, Pool};
+use crc_fast::crc32_iscsi;
+use fathom_volume::{Buf, Pool, copy_past_cache};
 
 use crate::codec::{BLOCK, Reader, Uuid, Writer, are_countable, checksums, seal};
 
@@ -141,31 +142,66 @@ pub struct Header {
     pub layout: Layout,
 }
 
-/// Builds the header in the first block of `record`, over the payload that already stands at its place. The checksum of
-/// the header, and of each block with payload.
-pub fn seal_record(record: &mut [u8], head: &Head, extents: &[Extent]) -> (u32, Vec<u32>) {
+/// Builds a record with the payloads, in blocks where it will be written from. The checksum of the header, and of each block
+/// with payload.
+fn build(record: &mut [u8], head: &Head, extents: &[Extent], payloads: &[Option<Buf>]) -> (u32, Vec<u32>) {
     let payload: u64 = extents.iter().map(Extent::payload).sum();
     let layout = Layout::new(extents.len(), payload);
     let inline = layout.data_at == 0;
-    let kept =
-        if inline { record[layout.payload_at as usize..][..payload as usize].to_vec() } else { Vec::new() };
-    let of_payload: Vec<u32> =
-        if inline { Vec::new() } else { checksums(&record[BLOCK..layout.total as usize]).collect() };
-    let mut writer = Writer::new(record, MAGIC);
+    let (into, blocks) = record.split_at_mut(BLOCK);
+    let of_payload = if inline { Vec::new() } else { gather(blocks, payloads) };
+    let mut block = [0; BLOCK];
+    let mut writer = Writer::new(&mut block, MAGIC);
     writer.bytes(&head.uuid).word(head.incarnation).word(head.position).word(head.first_seq).word(head.epoch);
     writer.word(head.flushed).half(head.previous).half(payload as u32).half(extents.len() as u32);
     writer.half(of_payload.len() as u32);
     extents.iter().for_each(|extent| extent.encode(&mut writer));
+    of_payload.iter().for_each(|crc| {
+        writer.half(*crc);
+    });
     if inline {
-        record[layout.payload_at as usize..][..payload as usize].copy_from_slice(&kept);
-    } else {
-        of_payload.iter().for_each(|crc| {
-            writer.half(*crc);
+        let mut at = layout.payload_at as usize;
+        for from in payloads.iter().flatten() {
+            from.with(|from| block[at..at + from.len()].copy_from_slice(from));
+            at += from.len();
+        }
+    }
+    let crc = seal(&mut block);
+    copy_past_cache(into, &block);
+    (crc, if inline { vec![crc32_iscsi(&block)] } else { of_payload })
+}
+
+/// Copies payloads into whole blocks, one behind the other, and fills the last up with zeroes. The checksum of each block.
+fn gather(blocks: &mut [u8], payloads: &[Option<Buf>]) -> Vec<u32> {
+    let mut sums = Vec::with_capacity(blocks.len() / BLOCK);
+    let mut at = 0;
+    for payload in payloads.iter().flatten() {
+        payload.with(|payload| {
+            let mut left = payload;
+            while !left.is_empty() {
+                let within = at % BLOCK;
+                let whole = if within == 0 { left.len() - left.len() % BLOCK } else { 0 };
+                let (from, rest) =
+                    left.split_at(if whole > 0 { whole } else { left.len().min(BLOCK - within) });
+                let into = &mut blocks[at..at + from.len()];
+                (at, left) = (at + from.len(), rest);
+                if whole > 0 {
+                    sums.extend(checksums(from));
+                    copy_past_cache(into, from);
+                } else {
+                    into.copy_from_slice(from);
+                    if at.is_multiple_of(BLOCK) {
+                        sums.push(crc32_iscsi(&blocks[at - BLOCK..at]));
+                    }
+                }
+            }
         });
     }
-    let crc = seal(record);
-    let checksums = if inline { vec![crc_fast::crc32_iscsi(&record[..BLOCK])] } else { of_payload };
-    (crc, checksums)
+    if !at.is_multiple_of(BLOCK) {
+        blocks[at..].fill(0);
+        sums.push(crc32_iscsi(&blocks[at - at % BLOCK..]));
+    }
+    sums
 }
 
 impl Header {
@@ -194,7 +230,7 @@ impl Header {
         }
         let mut checksums: Vec<u32> = (0..of_payload).map(|_| reader.half()).collect();
         if layout.data_at == 0 {
-            checksums.push(crc_fast::crc32_iscsi(&block[..BLOCK]));
+            checksums.push(crc32_iscsi(&block[..BLOCK]));
         }
         let head = Head { uuid, incarnation, position, first_seq, epoch, flushed, previous };
         let countable = are_countable(&[incarnation, position, first_seq, epoch, flushed]);
@@ -306,17 +342,9 @@ pub fn make(
     let payload: u64 = extents.iter().map(Extent::payload).sum();
     let layout = Layout::new(extents.len(), payload);
     let buf = pool.get(layout.total as usize);
-    let (crc, checksums) = buf.with_mut(|bytes| {
-        if bytes.is_empty() {
-            return (0, Vec::new());
-        }
-        let mut at = layout.payload_at as usize;
-        for from in payloads.iter().flatten() {
-            from.with(|from| bytes[at..at + from.len()].copy_from_slice(from));
-            at += from.len();
-        }
-        bytes[at.max(BLOCK).min(layout.total as usize)..].fill(0);
-        seal_record(bytes, head, &extents)
+    let (crc, checksums) = buf.with_mut(|bytes| match bytes {
+        [] => (0, Vec::new()),
+        bytes => build(bytes, head, &extents, payloads),
     });
     let record = Record {
         position: head.position,

@@ -142,11 +142,15 @@ pub struct Header {
     pub layout: Layout,
 }
 
-/// Builds a record with the payloads, in blocks where it will be written from. The checksum of the header, and of each block
+/// Builds a record with so many bytes of payload where it will be written from. The checksum of the header, and of each block
 /// with payload.
-fn build(record: &mut [u8], head: &Head, extents: &[Extent], payloads: &[Option<Buf>]) -> (u32, Vec<u32>) {
-    let payload: u64 = extents.iter().map(Extent::payload).sum();
-    let layout = Layout::new(extents.len(), payload);
+fn build(
+    record: &mut [u8],
+    (layout, payload): (Layout, u64),
+    head: &Head,
+    extents: &[Extent],
+    payloads: &[Option<Buf>],
+) -> (u32, Vec<u32>) {
     let inline = layout.data_at == 0;
     let (into, blocks) = record.split_at_mut(BLOCK);
     let of_payload = if inline { Vec::new() } else { gather(blocks, payloads) };
@@ -174,27 +178,22 @@ fn build(record: &mut [u8], head: &Head, extents: &[Extent], payloads: &[Option<
 /// Copies payloads into whole blocks, one behind the other, and fills the last up with zeroes. The checksum of each block.
 fn gather(blocks: &mut [u8], payloads: &[Option<Buf>]) -> Vec<u32> {
     let mut sums = Vec::with_capacity(blocks.len() / BLOCK);
-    let mut at = 0;
+    let mut at = 0_usize;
     for payload in payloads.iter().flatten() {
         payload.with(|payload| {
-            let mut left = payload;
-            while !left.is_empty() {
-                let within = at % BLOCK;
-                let whole = if within == 0 { left.len() - left.len() % BLOCK } else { 0 };
-                let (from, rest) =
-                    left.split_at(if whole > 0 { whole } else { left.len().min(BLOCK - within) });
-                let into = &mut blocks[at..at + from.len()];
-                (at, left) = (at + from.len(), rest);
-                if whole > 0 {
-                    sums.extend(checksums(from));
-                    copy_past_cache(into, from);
-                } else {
-                    into.copy_from_slice(from);
-                    if at.is_multiple_of(BLOCK) {
-                        sums.push(crc32_iscsi(&blocks[at - BLOCK..at]));
-                    }
-                }
+            // The rest of a block that an earlier payload began, whole blocks, the begin of another.
+            let (rest, payload) = payload.split_at(payload.len().min(at.next_multiple_of(BLOCK) - at));
+            let (whole, begin) = payload.split_at(payload.len() - payload.len() % BLOCK);
+            blocks[at..at + rest.len()].copy_from_slice(rest);
+            at += rest.len();
+            if !rest.is_empty() && at.is_multiple_of(BLOCK) {
+                sums.push(crc32_iscsi(&blocks[at - BLOCK..at]));
             }
+            sums.extend(checksums(whole));
+            copy_past_cache(&mut blocks[at..at + whole.len()], whole);
+            at += whole.len();
+            blocks[at..at + begin.len()].copy_from_slice(begin);
+            at += begin.len();
         });
     }
     if !at.is_multiple_of(BLOCK) {
@@ -344,7 +343,7 @@ pub fn make(
     let buf = pool.get(layout.total as usize);
     let (crc, checksums) = buf.with_mut(|bytes| match bytes {
         [] => (0, Vec::new()),
-        bytes => build(bytes, head, &extents, payloads),
+        bytes => build(bytes, (layout, payload), head, &extents, payloads),
     });
     let record = Record {
         position: head.position,

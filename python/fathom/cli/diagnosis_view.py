@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 from fathom.cli import codes
 from fathom.diagnose.actions import actions
+from fathom.diagnose.evidence.overview import overview
 from fathom.diagnose.facts import NOT_NEEDED
 from fathom.finding import Evidence, Finding, Severity
 from fathom.report.plain import one_line, plain
@@ -56,6 +57,11 @@ def print_diagnosis(diagnosis: Diagnosis, out: Console) -> None:
     _actions(diagnosis, view)
     for finding in diagnosis.findings:
         _finding(finding, view, harm)
+    if verdict.rule is None and (disks := overview(diagnosis.system)):
+        view.heading("What the disks did")
+        for each in disks:
+            view.item(each)
+        view.line("`--tier DISK=hdd`, or another kind, states what should be kept.")
     _logs(diagnosis, view)
     if diagnosis.ruled_out:
         view.heading("Looked for and not found")

@@ -79,7 +79,9 @@ class Report:
     where: str
 
 
-def samples(source: Source, host: str | None, date: str | None, reports: Sequence[Report]) -> Iterator[Block]:
+def samples(
+    source: Source, host: str | None, date: str | None, reports: Sequence[Report], began: str | None = None
+) -> Iterator[Block]:
     """The reports of one host as batches.
 
     Args:
@@ -87,6 +89,7 @@ def samples(source: Source, host: str | None, date: str | None, reports: Sequenc
         host: its name.
         date: of the heading, for times without a date.
         reports: in the order of the log.
+        began: stamp of the heading, where another program put one before each line.
 
     Raises:
         LogError: a stamp cannot be read, or only some reports have one.
@@ -106,10 +109,15 @@ def samples(source: Source, host: str | None, date: str | None, reports: Sequenc
         )
     seconds = _intervals(times)
     step = None if bare else next((length for length in seconds if length), None)
+    # The first report follows its heading at once, unless it has an interval of its own (-y).
+    at_once = False
+    if began is not None and step is not None:
+        heading = stamps(source, [began], ["the heading"], date)
+        at_once = abs(int(times[0] - heading[0])) < step * NS / 2
     rows = Rows()
     ignored: set[str] = set()
     for number, report in enumerate(reports):
-        if number == 0 and len(reports) > 1 and _since_boot(reports, step):
+        if number == 0 and len(reports) > 1 and (at_once or _since_boot(reports, step)):
             source.notes.skip("reports", "the first one is the mean since the machine's start (iostat without -y)")
             continue
         time, length = int(times[number]), seconds[number]
@@ -208,6 +216,8 @@ def _since_boot(reports: Sequence[Report], stamped: float | None) -> bool:
     if lengths and usual is not None:
         return abs(max(lengths) / usual.seconds - 1) > _OTHER_LENGTH
     step: float | None = None if usual is None else usual.seconds
+    if stamped is not None and any(rate * stamped < _NO_REQUEST for rate in used):
+        return True
     if step is None and stamped is not None and stamped <= STEPS_S[-1]:
         few = [rate for rate in rates(others) if rate * stamped <= 50]
         # A known interval needs less proof: some intervals are longer than they should be.
@@ -224,6 +234,8 @@ def _since_boot(reports: Sequence[Report], stamped: float | None) -> bool:
     return len(never_again) >= max(1, len(first) // 3)
 
 
+_NO_REQUEST = 0.5
+"""Requests in an interval that are less than one, however long it was really."""
 _OTHER_LENGTH = 0.2
 """Relative difference of the first report's length from the others' that no late start of iostat makes."""
 

@@ -145,14 +145,17 @@ def read(
     _check_distinct(paths)
     kept = _Kept()
     notes: list[LogNotes] = []
+    spans: list[_Span] = []
     empty: list[Source] = []
     unnamed = Unnamed()
     try:
         for path in paths:
             source = Source(path, zone, start_ns=start_ns)
             count = ticked = 0
+            span = _Span(source.notes)
             for block in blocks(source, importer):
                 count += block.samples
+                span.take(block)
                 if not unnamed.take(source, block):
                     kept.add(block)
                 if tick is not None and count - ticked >= _TICK:
@@ -161,6 +164,8 @@ def read(
             if not count and not importer_named(source.notes.format).facts_only:
                 empty.append(source)
             notes.append(source.notes)
+            spans.append(span)
+        _note_apart(spans)
         for block in unnamed.named(notes):
             kept.add(block)
         # One metric without data among several files is what clouds answer for what a volume does not have.
@@ -172,6 +177,39 @@ def read(
     except BaseException:
         kept.discard()
         raise
+
+
+class _Span:
+    """Hosts and time of a log's samples."""
+
+    def __init__(self, notes: LogNotes) -> None:
+        self.notes = notes
+        self.hosts: set[str | None] = set()
+        self.first, self.last = np.iinfo(np.int64).max, np.iinfo(np.int64).min
+
+    def take(self, block: Block) -> None:
+        self.hosts.update(series.host for series in block.series)
+        self.first, self.last = min(self.first, block.times_ns.min()), max(self.last, block.times_ns.max())
+
+    def is_apart(self, other: _Span) -> bool:
+        """Whether two logs share no moment and are no parts of one recording."""
+        parts = self.notes.format == other.notes.format and bool(self.hosts & other.hosts)
+        return not parts and (self.last < other.first or other.last < self.first)
+
+    def __str__(self) -> str:
+        first, last = (f"{np.datetime64(int(each), 'ns'):.16}".replace("T", " ") for each in (self.first, self.last))
+        return f"{Path(self.notes.path).name} ({first} to {last} UTC)"
+
+
+def _note_apart(spans: Sequence[_Span]) -> None:
+    """Logs are joined by time: of those that share none, nothing follows for each other."""
+    known = [span for span in spans if span.hosts]
+    pairs = ((one, other) for place, one in enumerate(known) for other in known[place + 1 :])
+    for one, other in pairs:
+        if one.is_apart(other):
+            how = "if they should, state --start or --time-zone"
+            one.notes.fact("note", f"{one} and {other} share no moment: neither explains the other; {how}")
+            return
 
 
 def _nothing(source: Source) -> Exception:

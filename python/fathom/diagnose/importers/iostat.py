@@ -57,6 +57,12 @@ class _Stream:
         self._own: str | None = None
         self._reports: list[Report] = []
         self._table: _Table | None = None
+        self._cut: tuple[int, list[str]] | None = None
+        """The begin of a wrapped row, and its line."""
+        self._at_head = False
+        """Whether the line before was a table's head."""
+        self._began: str | None = None
+        """The stamp of the heading."""
         self._lone: dict[str | None, tuple[str | None, list[Report]]] = {}
         """Reports that are alone below their heading, and the date of the first heading, by host."""
 
@@ -64,10 +70,13 @@ class _Stream:
         """The samples that a line ends: those above the heading of another recording."""
         before, text = _parted(line)
         words = text.split()
+        if self._continues(words):
+            return
         heading = heading_of(text)
         if heading:
             yield from self._ended()
             self._host, self._date, self._own, self._table = heading[3], heading[4], None, None
+            self._began = before
             self._source.notes.fact("os", f"{heading[1]} {heading[2]}", self._host)
             if heading[6]:
                 self._source.notes.fact("cpus", heading[6], self._host)
@@ -80,18 +89,45 @@ class _Stream:
             self._table = _Table([name.lstrip("%") for name in words[1:]], None)
         elif is_head(words):
             last = words[0] in COLUMNS
+            if last and words[-1] in COLUMNS:
+                self._source.notes.skip("lines", "a table without names of devices", 1, f"line {number}: {text[:60]}")
+                self._table = None
+                return
             columns = words[:-1] if last else words[1:]
             # With -d no line of the processor begins a report; with --pretty several tables make one.
             if not self._reports or any(set(columns) & set(disk) for disk in self._reports[-1].disks.values()):
                 self._reports.append(Report(self._own or before, {}, {}, f"line {number}"))
-            self._table = _Table(columns, -1 if last else 0)
+            self._table, self._at_head = _Table(columns, -1 if last else 0), not last
+        elif self._table is not None and self._table.name == 0 and len(words) < self._table.width:
+            self._cut = number, words
         elif self._table is not None:
             _row(self._source, number, words, self._table, self._reports[-1])
         else:
             self._source.notes.skip("lines", "no reports of iostat", 1, f"line {number}: {text[:60]}")
 
+    def _continues(self, words: list[str]) -> bool:
+        """Whether a line goes on with the head or the row before it, which a mail program or a terminal wrapped."""
+        if self._table is None:
+            return False
+        if self._cut is None:
+            self._at_head = self._at_head and bool(words) and all(map(_is_column, words))
+            if self._at_head:
+                self._table.columns.extend(words)
+            return self._at_head
+        number, row = self._cut
+        fits = 0 < len(words) <= self._table.width - len(row) and all(amount(word, "") is not None for word in words)
+        row = [*row, *words] if fits else row
+        if fits and len(row) < self._table.width:
+            self._cut = number, row
+        else:
+            # What never became whole is noted.
+            self._cut = None
+            _row(self._source, number, row, self._table, self._reports[-1])
+        return fits
+
     def end(self) -> Iterator[Block]:
         """The samples that are left."""
+        self._continues([])
         yield from self._ended()
         for host, (date, reports) in self._lone.items():
             yield from lone(self._source, host, date, reports)
@@ -104,7 +140,7 @@ class _Stream:
             dated = stamp if stamp is None or is_stamp(stamp) or not self._date else f"{self._date} {stamp}"
             self._lone.setdefault(self._host, (self._date, []))[1].append(replace(reports[0], stamp=dated))
         else:
-            yield from samples(self._source, self._host, self._date, reports)
+            yield from samples(self._source, self._host, self._date, reports, self._began)
 
 
 def _joined(lines: Iterable[tuple[int, str]]) -> Iterator[tuple[int, str]]:
@@ -132,6 +168,15 @@ class _Table:
     columns: list[str]
     name: int | None
 
+    @property
+    def width(self) -> int:
+        """Words of a row."""
+        return len(self.columns) + (self.name is not None)
+
+
+def _is_column(word: str) -> bool:
+    return word in COLUMNS or word == "svctm" or word[:1] == "%" or word.endswith(("/s", "-sz"))
+
 
 def _parted(line: str) -> tuple[str | None, str]:
     """A stamp that another program put before the line, and the rest."""
@@ -142,6 +187,9 @@ def _parted(line: str) -> tuple[str | None, str]:
 def _row(source: Source, number: int, words: list[str], table: _Table, report: Report) -> None:
     cells = list(words)
     name = None if table.name is None else cells.pop(table.name)
+    if name is not None and "." in name and plain_number(name) is not None:
+        source.notes.skip("lines", "no name of a device", 1, f"line {number}: {' '.join(words)[:60]}")
+        return
     values = [amount(cell, column) for cell, column in zip(cells, table.columns, strict=False)]
     if len(cells) != len(table.columns) or any(value is None for value in values):
         # Only the end of a recording may be cut: a row in the middle that does not fit is noted as well.

@@ -1,6 +1,7 @@
 """pgbench: progress lines of `-P`, and the logs of `-l` (one line per transaction) or `--aggregate-interval`.
 
-Progress lines hold seconds since the start (`-P 1`) or since 1970 (with `--progress-timestamp`); logs since 1970.
+Progress lines hold seconds since the start (`-P 1`) or since 1970 (with `--progress-timestamp`); logs since 1970. With
+`-j` every thread writes a log of its own: `pgbench_log.4711`, `pgbench_log.4711.1`, and so on.
 """
 
 from __future__ import annotations
@@ -22,6 +23,7 @@ _PROGRESS = re.compile(
 )
 _EACH = re.compile(r"^\d+ \d+ (\d+|skipped|failed|serialization|deadlock) \d+ \d{9,11} \d{1,6}(?: \d+)*\s*$")
 _AGGREGATE = re.compile(r"^(\d{9,11}) (\d+) (\d+) (\d+) (\d+) (\d+)(?: \d+)*\s*$")
+_THREAD = re.compile(r"\.\d+\.(\d+)(?=\.|$)")
 _FACTS = re.compile(
     r"^(transaction type|scaling factor|number of clients|number of threads|duration|query mode): (.*)$"
 )
@@ -52,8 +54,17 @@ def read(source: Source) -> Iterator[Block]:
         raise source.error("neither progress lines nor a log of pgbench", "record with pgbench -P 1 or -l", line=1)
 
 
-def _series(metric: str) -> Series:
-    return Series(None, "pgbench", Layer.BENCHMARK, metric)
+def _series(metric: str, device: str = "pgbench") -> Series:
+    return Series(None, device, Layer.BENCHMARK, metric)
+
+
+def _device_of(source: Source) -> str:
+    """pgbench, or the thread whose log it is."""
+    name = source.path.name
+    thread = _THREAD.search(name)
+    if thread or source.path.with_name(f"{name}.1").exists():
+        source.notes.fact("note", "the log of one thread of several (pgbench -j): its transactions are not all")
+    return f"pgbench, thread {thread[1]}" if thread else "pgbench"
 
 
 def _progress(source: Source) -> Iterator[Block]:
@@ -90,7 +101,7 @@ def _transactions(source: Source) -> Iterator[Block]:
     """One line per transaction into seconds: client, number, µs, script, second and µs of its end."""
     by_second: dict[int, list[float]] = {}
     failed: dict[int, int] = {}
-    rows = Rows()
+    rows, device = Rows(), _device_of(source)
     for number, text in source.lines():
         cells = text.split()
         if len(cells) < 6 or not cells[4].isdigit() or len(cells[4]) > 11:
@@ -103,29 +114,29 @@ def _transactions(source: Source) -> Iterator[Block]:
             failed[second] = failed.get(second, 0) + 1
         # Lines are in the order of their ends but for a little: all but the latest seconds are complete.
         if len(by_second) > 600:
-            _seconds(rows, by_second, failed, keep=10)
+            _seconds(rows, device, by_second, failed, keep=10)
             yield from rows.take()
-    _seconds(rows, by_second, failed, keep=0)
+    _seconds(rows, device, by_second, failed, keep=0)
     yield from rows.take()
 
 
-def _seconds(rows: Rows, by_second: dict[int, list[float]], failed: dict[int, int], keep: int) -> None:
+def _seconds(rows: Rows, device: str, by_second: dict[int, list[float]], failed: dict[int, int], keep: int) -> None:
     ordered = sorted({*by_second, *failed})
     for second in ordered[: len(ordered) - keep]:
         took = np.array(by_second.pop(second, []))
         time = (second + 1) * NS
-        rows.add(time, 1.0, _series("transactions_per_s"), float(len(took)))
-        rows.add(time, 1.0, _series("failed_per_s"), float(failed.pop(second, 0)))
+        rows.add(time, 1.0, _series("transactions_per_s", device), float(len(took)))
+        rows.add(time, 1.0, _series("failed_per_s", device), float(failed.pop(second, 0)))
         if len(took):
-            rows.add(time, 1.0, _series("response_s"), float(took.mean()))
-            rows.add(time, 1.0, _series("response_p95_s"), float(np.quantile(took, 0.95)))
-            rows.add(time, 1.0, _series("response_p99_s"), float(np.quantile(took, 0.99)))
-            rows.add(time, 1.0, _series("response_max_s"), float(took.max()))
+            rows.add(time, 1.0, _series("response_s", device), float(took.mean()))
+            rows.add(time, 1.0, _series("response_p95_s", device), float(np.quantile(took, 0.95)))
+            rows.add(time, 1.0, _series("response_p99_s", device), float(np.quantile(took, 0.99)))
+            rows.add(time, 1.0, _series("response_max_s", device), float(took.max()))
 
 
 def _aggregates(source: Source) -> Iterator[Block]:
     """One line per interval: its start, transactions, sum and sum of squares of µs, least and most."""
-    rows = Rows()
+    rows, device = Rows(), _device_of(source)
     found = []
     for number, text in source.lines():
         match = _AGGREGATE.match(text)
@@ -139,9 +150,9 @@ def _aggregates(source: Source) -> Iterator[Block]:
         if step is None:
             continue
         time, seconds = (start + step) * NS, float(step)
-        rows.add(time, seconds, _series("transactions_per_s"), count / step)
-        rows.add(time, seconds, _series("response_s"), total / count / 1e6 if count else None)
-        rows.add(time, seconds, _series("response_max_s"), most / 1e6 if count else None)
+        rows.add(time, seconds, _series("transactions_per_s", device), count / step)
+        rows.add(time, seconds, _series("response_s", device), total / count / 1e6 if count else None)
+        rows.add(time, seconds, _series("response_max_s", device), most / 1e6 if count else None)
         yield from rows.take_if()
     yield from rows.take()
 

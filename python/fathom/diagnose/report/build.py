@@ -11,6 +11,7 @@ import numpy as np
 
 from fathom.diagnose.actions import actions
 from fathom.diagnose.diagnose import Diagnosis, Outcome
+from fathom.diagnose.evidence.overview import overview
 from fathom.diagnose.report import pictures
 from fathom.diagnose.report.clock import LogClock
 from fathom.diagnose.report.comparison import comparison, parsed
@@ -73,6 +74,7 @@ def build(diagnosis: Diagnosis, *, compare: Sequence[str] = (), anonymise: bool 
         ("windows", "Two windows compared" if len(windows) > 1 else "What latency follows",
          comparison(found, device, windows, clock)),
         ("findings", "Findings", _findings(found, clock)),
+        ("disks", "What the disks did", _disks(found)),
         ("ruled-out", "Looked for and not found", _ruled_out(found)),
         ("quality", "Quality of the logs", quality(found, clock)),
         ("missing", "Missing counters", _missing(found)),
@@ -172,6 +174,12 @@ def _chart(diagnosis: Diagnosis, finding: Finding, clock: LogClock, drawn: set[t
         span = (finding.rule, evidence.start_ns, evidence.end_ns)
         return pictures.over_time(device, [span], clock, f"finding_{len(drawn)}", caption, _CHARTED)
     return None
+
+
+def _disks(diagnosis: Diagnosis) -> list[Block]:
+    """What a reader goes on with where the logs cannot tell."""
+    said = overview(diagnosis.system) if diagnosis.verdict.rule is None else []
+    return [Bullets(tuple(said))] if said else []
 
 
 def _ruled_out(diagnosis: Diagnosis) -> list[Block]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -26,6 +26,8 @@ if TYPE_CHECKING:
 
 _MINOR = 0.25
 """Part of all waiting below which storage is not what to begin with, where most sessions wait for one other thing."""
+_MUCH = 0.1
+"""Part of the busiest disk's rate from which a disk may be what users wait for."""
 _LITTLE, _SELDOM = 0.2, 0.05
 """Requests outstanding on average, and the share of moments with one, below which a disk is hardly used."""
 
@@ -39,7 +41,7 @@ def examine(system: System) -> Iterator[Finding]:
     full = processors(system)
     if full is None and worked_at and all(found is None for found in worked_at):
         return
-    fast = all(found.fine for found in judged)
+    fast = all(found.fine for found in judged) and not _unknown_matters(each)
     evidence = [found.said for found in judged if found.said is not None] or [
         seen(disk, f"{disk.name} completed no request.") for disk, found in each if found is not None
     ]
@@ -69,6 +71,14 @@ def examine(system: System) -> Iterator[Finding]:
         "sessions that wait for reads or log writes in the time in question, or bursts shorter than the log's interval",
         tuple(found.remedy for found in where),
     )  # fmt: skip
+
+
+def _unknown_matters(each: Sequence[tuple[Device, _Judged | None]]) -> bool:
+    """Whether the log does not say how a disk fares that has much of the work: the others then clear nobody."""
+    rates = {disk.name: float(np.nan_to_num(disk.mean("iops"))) if disk.has("iops") else 0.0 for disk, _ in each}
+    busiest = max(rates.values(), default=0.0)
+    unknown = [disk for disk, found in each if found is None and rates[disk.name] > 0]
+    return any(rates[disk.name] >= _MUCH * busiest for disk in unknown)
 
 
 def _is_minor(system: System) -> bool:

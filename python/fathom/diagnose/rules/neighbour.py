@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
@@ -20,7 +20,7 @@ from fathom.diagnose.evidence.unexplained import (
     unexplained,
     writes_alone,
 )
-from fathom.diagnose.evidence.words import number, seen, time
+from fathom.diagnose.evidence.words import number, seen, share, time
 from fathom.diagnose.rule import LATENCY, RATE, Kind, Rule
 from fathom.finding import Evidence, Finding, Remedy
 
@@ -30,6 +30,8 @@ if TYPE_CHECKING:
 
 _TIMES, _PART = 4.0, 0.1
 """How many times its usual rate a disk must reach in the slow time, and which part of the slow disk's rate."""
+_CARRIED, _AS_SLOW = 0.2, 4.0
+"""Part of the slow disk's rate, and how near to its latency, from which one below it serves what a cache missed."""
 _OTHERS = Remedy(
     "Ask the storage team what else ran at these times; limit or move it.",
     (),
@@ -119,29 +121,53 @@ def _compared(disk: Device, found: Unexplained) -> Evidence:
 
 
 def _beside(system: System, disk: Device, slow: Flags) -> Device | None:
-    """The disk of the same host that is busy in the slow time only: below a cache that missed, or on shared storage."""
-    most: tuple[float, Device | None] = (0.0, None)
+    """The disk of the same host that is busy in the slow time only, or serves the slow disk's requests then and few of
+    them otherwise: below a cache that missed, or on shared storage.
+    """
+    below: list[tuple[float, Device]] = []
+    beside: list[tuple[float, Device]] = []
+    own = _means(disk, disk, slow)
     for other in system.disks:
         if other is disk or other.host != disk.host:
             continue
-        then, usual = _mean_rates(disk, other, slow)
-        if then >= max(_TIMES * usual, _PART * float(np.nanmean(disk.values("iops")[slow]))):
-            most = max(most, (then, other), key=lambda pair: pair[0])
-    return most[1]
+        then, usual = _means(disk, other, slow)
+        parts = then.iops / own[0].iops, usual.iops / own[1].iops
+        if parts[0] >= max(_CARRIED, _TIMES * parts[1]) and own[0].latency_s <= _AS_SLOW * then.latency_s:
+            # One of the same kind lies beside it.
+            (beside if _kind(other) == _kind(disk) else below).append((then.iops, other))
+        elif then.iops >= _TIMES * usual.iops and parts[0] >= _PART:
+            beside.append((then.iops, other))
+    return max(below or beside, key=lambda pair: pair[0], default=(0.0, None))[1]
 
 
-def _mean_rates(disk: Device, other: Device, slow: Flags) -> tuple[float, float]:
-    """The other disk's requests per second in the slow moments, and in those in which the disk worked otherwise."""
+def _kind(disk: Device) -> str:
+    return (disk.device or "").rstrip("0123456789")
+
+
+class _Mean(NamedTuple):
+    """Requests per second, and how long one takes, s."""
+
+    iops: float
+    latency_s: float
+
+
+def _means(disk: Device, other: Device, slow: Flags) -> tuple[_Mean, _Mean]:
+    """Of the other disk, in the slow moments, and in those in which the disk worked otherwise."""
     means = []
     for chosen in (slow, worked(disk) & ~slow):
-        rates = other.values("iops")[np.isin(other.times_ns, disk.times_ns[chosen])]
-        means.append(float(np.nan_to_num(rates, nan=0.0).mean()) if len(rates) else 0.0)
+        then = np.isin(other.times_ns, disk.times_ns[chosen])
+        rates = np.nan_to_num(other.values("iops")[then])
+        means.append(_Mean(float(rates.mean()) if len(rates) else 0.0, other.mean("latency_s", then)))
     return means[0], means[1]
 
 
 def _rates(disk: Device, other: Device, slow: Flags) -> Evidence:
-    then, usual = _mean_rates(disk, other, slow)
-    words = f"{other.name} completes {number(then)} IOPS in these times, {number(usual)} otherwise."
+    own, found = _means(disk, disk, slow), _means(disk, other, slow)
+    then, usual = (
+        f"{number(each.iops)} IOPS" + ("" if each.iops > whole.iops else f" ({share(each.iops / whole.iops)} as many)")
+        for each, whole in zip(found, own, strict=True)
+    )
+    words = f"{other.name} completes {then} in these times, {usual} otherwise."
     return seen(other, words, np.isin(other.times_ns, disk.times_ns[slow]))
 
 

@@ -21,12 +21,14 @@ if TYPE_CHECKING:
     from fathom.diagnose.evidence.device import Device, Flags
     from fathom.diagnose.evidence.system import System
 
+_MORE_OFTEN = 0.5
+"""Requests outstanding on average from which a disk has one more often than not."""
 _MOST = 0.8
 """Part of the time from which a disk is slow all the time."""
 
 
 def examine(system: System) -> Iterator[Finding]:
-    """Volumes beyond their kind's latency while requests queue."""
+    """Volumes beyond their kind's latency while requests wait."""
     for disk in system.nearest:
         tier, chosen = tier_of(system, disk), _slow(system, disk)
         if chosen is None or starved(system, disk, chosen) is not None:
@@ -37,7 +39,7 @@ def examine(system: System) -> Iterator[Finding]:
         yield Finding(
             "L2",
             disk.name,
-            f"{disk.name} is slow, {time(latency)}{_of_the_time(system, disk)}, and {where}.",
+            f"{disk.name} is slow, {time(latency)}{_of_the_time(system, disk, chosen)}, and {where}.",
             harm.severity,
             0.45 if found is None else 0.55,
             (
@@ -58,12 +60,17 @@ def examine(system: System) -> Iterator[Finding]:
 
 
 def _slow(system: System, disk: Device) -> Flags | None:
-    """The moments with most requests waiting where those are slow as a rule, else a slow time that lasts."""
-    latency = disk.values("latency_s")
+    """The moments with most requests waiting where those are slow as a rule, else a slow time that lasts, else those in
+    which one request after the other was outstanding more often than not, as of one writer that waits for each.
+    """
+    latency, target = disk.values("latency_s"), tier_of(system, disk).target_s
     chosen = busy(disk) & np.isfinite(latency)
-    if chosen.sum() >= FEWEST and middle(latency[chosen]) > tier_of(system, disk).target_s:
+    if chosen.sum() >= FEWEST and middle(latency[chosen]) > target:
         return chosen
-    return lasting(system, disk)
+    if (found := lasting(system, disk)) is not None:
+        return found
+    serial = worked(disk) & (latency > target) & (np.nan_to_num(disk.load) >= _MORE_OFTEN)
+    return serial if serial.sum() >= max(FEWEST, 0.5 * worked(disk).sum()) else None
 
 
 def _waiting(system: System, disk: Device, chosen: Flags) -> Iterator[Evidence]:
@@ -74,12 +81,13 @@ def _waiting(system: System, disk: Device, chosen: Flags) -> Iterator[Evidence]:
         yield seen(disk, f"{number(then)} sessions wait for data and log I/O in these times{otherwise}.", chosen)
 
 
-def _of_the_time(system: System, disk: Device) -> str:
-    """How long it is slow, where that is a part of the log."""
-    at_work = worked(disk)
-    slow = at_work & (disk.values("latency_s") > tier_of(system, disk).target_s)
-    part, whole = disk.seconds[slow].sum(), disk.seconds[at_work].sum()
-    return "" if part > _MOST * whole else f" in {length(part)} of {length(whole)}"
+def _of_the_time(system: System, disk: Device, chosen: Flags) -> str:
+    """How long it is slow while requests queue, where that is a part of the log."""
+    at_work, slow = worked(disk), disk.values("latency_s") > tier_of(system, disk).target_s
+    whole = disk.seconds[at_work].sum()
+    if disk.seconds[at_work & slow].sum() > _MOST * whole:
+        return ""
+    return f" in {length(disk.seconds[chosen & slow].sum())} of {length(whole)}"
 
 
 RULE = Rule("L2", "slow volume of unknown cause", Kind.CAUSE, (PATH_RATE, PATH_LATENCY), examine)

@@ -1,0 +1,37 @@
+"""What each disk did, in a sentence: where no rule can tell a cause, that is what a reader goes on with."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from fathom.diagnose.evidence.load import worked
+from fathom.diagnose.evidence.tier import tier_of
+from fathom.diagnose.evidence.words import number, share, time
+
+if TYPE_CHECKING:
+    from fathom.diagnose.evidence.device import Device
+    from fathom.diagnose.evidence.system import System
+
+_MOST = 4
+
+
+def overview(system: System) -> list[str]:
+    """The disks that had most requests outstanding, at most four, the busiest first."""
+    known = [disk for disk in system.nearest if disk.has("iops", "latency_s") and worked(disk).any()]
+    loaded = sorted(known, key=lambda disk: float(np.nan_to_num(disk.load).mean()), reverse=True)
+    return [_sentence(system, disk) for disk in loaded[:_MOST]]
+
+
+def _sentence(system: System, disk: Device) -> str:
+    latency, tier = disk.values("latency_s"), tier_of(system, disk)
+    timed = worked(disk) & np.isfinite(latency)
+    slow = timed & (latency > tier.target_s)
+    part = disk.seconds[slow].sum() / max(float(disk.seconds[timed].sum()), 1e-9)
+    rate, load = number(disk.mean("iops")), number(float(np.nan_to_num(disk.load).mean()))
+    return (
+        f"{disk.name}: {rate} IOPS at {time(disk.mean('latency_s'))} and {load} outstanding on average; "
+        f"{time(float(np.nanmax(latency)))} in the slowest interval; longer than the {time(tier.target_s)} that a "
+        f"{tier.name} should keep in {share(part)} of the time."
+    )

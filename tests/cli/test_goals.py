@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from fathom.cli.finding import sentence
 from fathom.goals import Goal
 from fathom.search import First, Found, Highest
 
@@ -285,6 +286,14 @@ def test_scatter_near_the_line_widens_what_is_found() -> None:
     assert found(9000, 5000).met <= 5000, "the upper end met the goals once"
     assert (found(2300, 100).met, found(2300, 100).missed) == (None, 500)
     assert First("key", (1, 2, 3)).search(lambda v: v >= 2, again=lambda v: v >= 3).met == 3
+
+
+@pytest.mark.parametrize(
+    ("unclear", "end"), [((), "."), ((2350,), "; 2350 did so"), ((2350, 2370), "; 2350 and 2370 did so")]
+)
+def test_what_was_found_is_told_with_what_both_seeds_said(unclear: tuple[int, ...], end: str) -> None:
+    said = sentence(Highest("workload.rate", 500, 6000), Found(2300, 2400, 2300, unclear))
+    assert said.startswith(f"workload.rate = 2300 meets the goals; 2400 misses them{end}")
 
 
 def test_a_bisection_between_fractions_ends() -> None:

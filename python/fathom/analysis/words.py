@@ -154,9 +154,8 @@ def subject(name: str) -> str:
 
 
 def listed(names: Sequence[str]) -> str:
-    """`a`, `a and b`, `a, b and c`."""
-    *most, last = names
-    return f"{', '.join(most)} and {last}" if most else last
+    """`a`, `a and b`, `a, b and c`; nothing of none."""
+    return " and ".join([", ".join(names[:-1]), names[-1]] if len(names) > 1 else names)
 
 
 def pair(one: float, other: float, unit: str) -> str:

@@ -126,7 +126,8 @@ impl Catalogue {
     ) -> Result<Resolved, CatalogueError> {
         let wrong = |is, remedy| wrong_kind(name, is, "a volume or drive", remedy);
         let found = self.find(name)?;
-        let caveats = found.model().header.caveats.clone();
+        let header = &found.model().header;
+        let (caveats, successor) = (header.caveats.clone(), header.successor.clone());
         let resolved = match found {
             Found::Drive(_, family, row) => family.drive(name, row, size, overrides).unwrap_or_else(|| {
                 Err(CatalogueError::Unknown { name: name.to_owned(), suggestions: vec![] })
@@ -149,7 +150,14 @@ impl Catalogue {
                 }
             },
         };
-        resolved.map(|resolved| Resolved { caveats, ..resolved })
+        match (resolved, successor) {
+            (Ok(resolved), _) => Ok(Resolved { caveats, ..resolved }),
+            (Err(CatalogueError::Refused { name, problem, remedy }), Some(successor)) => {
+                let remedy = format!("{remedy}, or take {successor}, which is sold instead today");
+                Err(CatalogueError::Refused { name, problem, remedy })
+            }
+            (Err(error), _) => Err(error),
+        }
     }
 
     /// The adapter of that name.

@@ -195,9 +195,7 @@ impl Device {
                 flush: self.flush.value,
                 servers,
                 distribution: self.distribution.at(overrides.assumed),
-                positioning: positioning(&self.read)
-                    .zip(positioning(&self.write))
-                    .map(|(read, write)| Positioning { read, write }),
+                positioning: positioning(&self.read, &self.write),
                 volatile_cache: bytes(&self.volatile_cache),
                 max_transfer: bytes(&self.max_transfer),
                 atomic_write_unit: bytes(&self.atomic_write_unit),
@@ -225,9 +223,14 @@ impl Device {
     }
 }
 
-fn positioning(direction: &Direction) -> Option<Span> {
-    let (seek, turn) = (direction.seek.as_ref()?.value, direction.half_turn.as_ref()?.value);
-    Some(Span::from_nanos(seek.as_nanos().saturating_add(turn.as_nanos())))
+fn positioning(read: &Direction, write: &Direction) -> Option<Positioning> {
+    let half = |direction: &Direction| direction.half_turn.as_ref().map(|half| half.value.as_nanos());
+    let moved = |direction: &Direction| {
+        let seek = direction.seek.as_ref()?.value.as_nanos();
+        Some(Span::from_nanos(seek.saturating_add(half(direction)?)))
+    };
+    let turn = Span::from_nanos(half(write)?.saturating_mul(2));
+    Some(Positioning { read: moved(read)?, write: moved(write)?, turn })
 }
 
 impl Direction {

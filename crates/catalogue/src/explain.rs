@@ -138,7 +138,7 @@ fn formulas(model: &Model, kind: Kind) -> Vec<String> {
         Body::Volume(volume) => volume_formulas(volume),
         Body::Instance(_) if kind == Kind::Device => vec![
             "one drive has the IOPS of all drives divided by their number".to_owned(),
-            "throughput = IOPS x 4 KiB x stream_ratio".to_owned(),
+            "throughput = IOPS x 4 KiB x read_stream_ratio or write_stream_ratio".to_owned(),
             SERVERS.to_owned(),
         ],
         Body::Instance(family) => family

@@ -58,15 +58,20 @@ pub(crate) struct Store {
 pub(crate) struct StoreService {
     pub read_latency: Figure<Span>,
     pub write_latency: Figure<Span>,
-    /// Sequential bytes per second over bytes per second of random 4 KiB requests.
-    pub stream_ratio: Figure<f64>,
+    /// Bytes per second of large reads over those of random 4 KiB ones.
+    pub read_stream_ratio: Figure<f64>,
+    /// The same of writes.
+    pub write_stream_ratio: Figure<f64>,
     pub flush: Figure<Span>,
     pub distribution: Figure<Distribution>,
     pub atomic_write_unit: Option<Figure<Bytes>>,
     pub geometry: Geometry,
 }
 
-figures!(StoreService: read_latency, write_latency, stream_ratio, flush, distribution, atomic_write_unit, geometry);
+figures!(
+    StoreService: read_latency, write_latency, read_stream_ratio, write_stream_ratio, flush, distribution, atomic_write_unit,
+    geometry
+);
 
 impl Figures for Size {
     fn figures(&self, key: &str, lines: &mut Vec<Line>) {
@@ -146,17 +151,17 @@ impl Family {
         overrides: &Overrides,
     ) -> Option<Result<Resolved, CatalogueError>> {
         let (service, store) = (self.store.as_ref()?, size.store.as_ref()?);
-        let sheet = |latency: &Figure<Span>, all: Iops| {
+        let sheet = |latency: &Figure<Span>, all: Iops, stream_ratio: &Figure<f64>| {
             let iops = all.get() / f64::from(store.count);
             Sheet {
                 latency_s: latency.at(overrides.assumed).as_secs_f64(),
                 iops: Some(iops),
-                bytes_per_s: iops * SHEET_REQUEST.get() as f64 * service.stream_ratio.value,
+                bytes_per_s: iops * SHEET_REQUEST.get() as f64 * stream_ratio.value,
             }
         };
         let (servers, read, write) = service_times(
-            sheet(&service.read_latency, store.read_iops),
-            sheet(&service.write_latency, store.write_iops),
+            sheet(&service.read_latency, store.read_iops, &service.read_stream_ratio),
+            sheet(&service.write_latency, store.write_iops, &service.write_stream_ratio),
             service.distribution.at(overrides.assumed),
         );
         let size = checked_size(name, asked, store.size, store.size, overrides);
@@ -197,11 +202,13 @@ impl Family {
             }
         }
         let store = self.store.as_ref()?;
-        if !(1.0..=100.0).contains(&store.stream_ratio.value) {
-            return own(
-                "store.stream_ratio".to_owned(),
-                "large requests are not slower than small ones: from 1 to 100",
-            );
+        for (key, ratio) in [
+            ("store.read_stream_ratio", &store.read_stream_ratio),
+            ("store.write_stream_ratio", &store.write_stream_ratio),
+        ] {
+            if !(1.0..=100.0).contains(&ratio.value) {
+                return own(key.to_owned(), "large requests are not slower than small ones: from 1 to 100");
+            }
         }
         distribution_problem(store.distribution.value)
             .map(|problem| ("distribution", problem))

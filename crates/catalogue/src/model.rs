@@ -36,6 +36,8 @@ pub(crate) struct Header {
     /// What the model leaves out, or where it is known to be wrong.
     #[serde(default)]
     pub caveats: Vec<String>,
+    /// The model of what the vendor sells instead today.
+    pub successor: Option<String>,
 }
 
 /// A checked model.

@@ -136,6 +136,8 @@ pub struct Positioning {
     pub read: Span,
     /// Average write seek plus half a turn.
     pub write: Span,
+    /// A whole turn.
+    pub turn: Span,
 }
 
 /// The shape of service times. Every one has the stated mean, so that changing the shape alone leaves throughput alone.

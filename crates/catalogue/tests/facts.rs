@@ -145,6 +145,8 @@ fn provisioned_iops_volumes_need_iops_and_keep_the_ratio() {
             "{name}"
         );
     }
+    let older = refusal(provisioned("aws/io2", "1TiB", Some(100_000.0), None));
+    assert!(older.contains("or take aws/io2-block-express, which is sold instead today"), "{older}");
     // 0.256 MiB/s per IOPS
     let limits = provisioned("aws/io2-block-express", "1TiB", Some(10_000.0), None).unwrap().limits;
     assert!((limits.bytes_per_s.unwrap() / MIB - 2560.0).abs() < 0.01);
@@ -285,9 +287,9 @@ fn drives_reach_the_figures_of_their_sheets() {
         ("intel/s3610", 84e3, 28e3, 550e6, 520e6),
         ("aws/i3.metal/nvme", 412_500.0, 175e3, 412_500.0 * 4096.0 * 1.2, 175e3 * 4096.0 * 1.2),
         ("aws/r5d.4xlarge/nvme", 117e3, 57e3, 117e3 * 4096.0 * 1.2, 57e3 * 4096.0 * 1.2),
-        ("aws/i4i.32xlarge/nvme", 400e3, 220e3, 400e3 * 4096.0 * 1.2, 220e3 * 4096.0 * 1.2),
-        ("aws/im4gn.16xlarge/nvme", 250e3, 200e3, 250e3 * 4096.0 * 1.2, 200e3 * 4096.0 * 1.2),
-        ("aws/is4gen.medium/nvme", 31_250.0, 25e3, 31_250.0 * 4096.0 * 1.2, 25e3 * 4096.0 * 1.2),
+        ("aws/i4i.32xlarge/nvme", 400e3, 220e3, 400e3 * 4096.0 * 1.88, 220e3 * 4096.0 * 2.5),
+        ("aws/im4gn.16xlarge/nvme", 250e3, 200e3, 250e3 * 4096.0 * 2.25, 200e3 * 4096.0 * 1.25),
+        ("aws/is4gen.medium/nvme", 31_250.0, 25e3, 31_250.0 * 4096.0 * 2.25, 25e3 * 4096.0 * 1.25),
     ] {
         let service = catalogue.resolve(name, None, &Overrides::default()).unwrap().service;
         let per_s = |busy: Span| f64::from(service.servers) / busy.as_secs_f64();
@@ -296,6 +298,24 @@ fn drives_reach_the_figures_of_their_sheets() {
             assert!((small / iops - 1.0).abs() < 0.01, "{name}: {small} of {iops} IOPS");
             let large = per_s(time.busy(Bytes::mib(64))) * Bytes::mib(64).get() as f64;
             assert!((large / rate - 1.0).abs() < 0.01, "{name}: {large} of {rate} bytes/s");
+        }
+    }
+    // As ScyllaDB's iotune measured them (scylla-machine-image, common/aws_io_params.yaml), bytes per second.
+    for (name, read, write) in [
+        ("aws/i4i.large/nvme", 378_494_048.0, 279_713_216.0),
+        ("aws/i4i.4xlarge/nvme", 3_087_631_104.0, 2_289_281_280.0),
+        ("aws/i3en.large/nvme", 330_301_440.0, 165_675_008.0),
+        ("aws/i3en.3xlarge/nvme", 2_043_674_624.0, 1_024_458_752.0),
+        ("aws/im4gn.2xlarge/nvme", 1_152_663_765.0, 508_926_453.0),
+        ("aws/is4gen.medium/nvme", 288_462_506.0, 126_954_200.0),
+        ("aws/r5d.large/nvme", 158_538_149.0, 70_219_810.0),
+        ("aws/r5d.2xlarge/nvme", 621_758_272.0, 267_667_525.0),
+    ] {
+        let service = catalogue.resolve(name, None, &Overrides::default()).unwrap().service;
+        for (time, measured) in [(service.read, read), (service.write, write)] {
+            let busy = time.busy(Bytes::mib(64)).as_secs_f64();
+            let large = f64::from(service.servers) / busy * Bytes::mib(64).get() as f64;
+            assert!((large / measured - 1.0).abs() < 0.1, "{name}: {large} of {measured} bytes/s");
         }
     }
     let read = catalogue.resolve("nvme/pm1725a", None, &Overrides::default()).unwrap().service.read;

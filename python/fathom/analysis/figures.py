@@ -65,20 +65,20 @@ def _word(name: str) -> str:
     return {"latency_ms": "mean latency ", "latency_p99_ms": "p99 "}.get(name, "")
 
 
-def limit_met(runs: Sequence[Run], found: Mapping[str, float]) -> str | None:
+def limit_met(runs: Sequence[Run], found: Mapping[str, float], within: float = _SAME) -> str | None:
     """The limit that a volume states and the runs have met, in words; None where none was."""
     for run in runs:
         for name, value in run.facts.items():
             if not name.startswith("volumes."):
                 continue
             where, _, word = name.removeprefix("volumes.").rpartition(".")
-            met = _met(word, value, found)
+            met = _met(word, value, found, within)
             if met is not None:
                 return f"{where}: {met}"
     return None
 
 
-def _met(word: str, value: str, found: Mapping[str, float]) -> str | None:
+def _met(word: str, value: str, found: Mapping[str, float], within: float) -> str | None:
     try:
         limit = float(value)
     except ValueError:
@@ -93,7 +93,7 @@ def _met(word: str, value: str, found: Mapping[str, float]) -> str | None:
         return None
     metric, scale, unit = kinds[word]
     reached = found.get(metric)
-    if reached is None or not limit or abs(reached / (limit / scale) - 1) > _SAME:
+    if reached is None or not limit or abs(reached / (limit / scale) - 1) > within:
         return None
     return f"{number(limit / scale)} {unit}"
 

@@ -15,6 +15,7 @@ import numpy as np
 
 from fathom.analysis.model import LittleAudit
 from fathom.analysis.series import frozen_end
+from fathom.analysis.transient import is_too_short
 from fathom.analysis.variants import label, of_variant, place, users, variants_of
 from fathom.analysis.words import listed, milliseconds, number, percent
 from fathom.results import Run
@@ -58,6 +59,10 @@ def audit_runs(runs: Sequence[Run], study: Mapping[str, Any]) -> tuple[LittleAud
         waited = f"requests that still waited at the end, for up to {milliseconds(complete[:, -1].max() * 1e3)},"
         said = _product(iops, latency_ms, implied, {"flushes": in_flushes, waited: at_end})
         implied += in_flushes + at_end
+        if any(is_too_short(run, study) for run in mine):
+            text = f"{said}; too short a run to compare: requests took up to {percent(edge)} of the measured time."
+            audits.append(LittleAudit(where, None, implied, None, True, text))
+            continue
         if outstanding > 0:
             audits.append(_audit(where, said, implied, outstanding, "measured", TOLERANCE + edge))
         configured = users(study, variant)

@@ -8,6 +8,9 @@
 //! - `bandwidth` (bytes per second, unlimited): the rate at which a single request moves its bytes;
 //! - `positioning` (time, 0s): added when a request does not begin where the one before it ended (heads); a write into
 //!   the `volatile_cache` pays it when it is written back;
+//! - `turn` (time, 0s): of a rotating medium. A write that must be on the medium and begins where the one before it ended
+//!   has missed its place unless it was there in time, and waits for it to come round. One that jumps to a part of a
+//!   physical sector takes a turn more: the sector is read first;
 //! - `work`, `work_bandwidth` (like `latency`, `bandwidth`): how long the server is busy, where that is longer. A drive
 //!   takes a write into protected memory long before flash has it, and reads one large request from many dies.
 //!
@@ -75,13 +78,15 @@ pub struct ServiceTime {
     pub work_per_byte: f64,
     /// Further, for both, when the request does not start where the one before it ended.
     pub positioning: f64,
+    /// One turn of a rotating medium; 0 of others.
+    pub turn: f64,
 }
 
 impl ServiceTime {
     /// A server that is busy until the answer: `base` ns, and the request's bytes at a rate in bytes per second.
     pub fn new(base: Nanos, bytes_per_second: Option<f64>) -> Self {
         let (base, per_byte) = (base as f64, bytes_per_second.map_or(0.0, |rate| 1e9 / rate));
-        Self { base, per_byte, work: base, work_per_byte: per_byte, positioning: 0.0 }
+        Self { base, per_byte, work: base, work_per_byte: per_byte, positioning: 0.0, turn: 0.0 }
     }
 }
 
@@ -109,7 +114,7 @@ pub struct Config {
     pub size: Option<u64>,
     /// Bytes; requests are multiples of it.
     pub logical_sector: u32,
-    /// Bytes; only reported.
+    /// Bytes; a rotating medium writes no less.
     pub physical_sector: u32,
     /// Bytes; larger requests are refused, the layer above splits them.
     pub max_transfer: u32,
@@ -176,7 +181,8 @@ impl Service {
             return Err("servers is 0; at least one request must be served at a time".to_owned());
         }
         for (kind, time) in [("read", &self.read), ("write", &self.write)] {
-            let parts = [time.base, time.per_byte, time.work, time.work_per_byte, time.positioning];
+            let parts =
+                [time.base, time.per_byte, time.work, time.work_per_byte, time.positioning, time.turn];
             if !parts.iter().all(|part| part.is_finite() && *part >= 0.0) {
                 return Err(format!("the {kind} time has a negative or endless part"));
             }
@@ -224,7 +230,11 @@ impl Model {
         Ok(Self {
             geometry,
             context: context.clone(),
-            station: RefCell::new(Station::new(config.service.clone(), context.random(name))),
+            station: RefCell::new(Station::new(
+                config.service.clone(),
+                config.physical_sector,
+                context.random(name),
+            )),
             data: data.map_or_else(|| Data::Memory(RefCell::default()), Data::Volume),
             late: Cell::new(0),
             facts: config.facts.clone(),

@@ -135,6 +135,7 @@ fn time(mut section: Section<'_>) -> Option<ServiceTime> {
     let base = section.required_in("latency", Span::ZERO..=LONGEST);
     let work = section.optional_in("work", Span::ZERO..=LONGEST);
     let positioning = section.or_in("positioning", Span::ZERO, Span::ZERO..=LONGEST);
+    let turn = section.or_in("turn", Span::ZERO, Span::ZERO..=LONGEST);
     let per_byte = per_byte(&mut section, "bandwidth");
     let work_per_byte = self::per_byte(&mut section, "work_bandwidth").or(per_byte);
     section.finish().then_some(())?;
@@ -145,6 +146,7 @@ fn time(mut section: Section<'_>) -> Option<ServiceTime> {
         work: work.unwrap_or(base).as_nanos() as f64,
         work_per_byte: work_per_byte.unwrap_or(0.0),
         positioning: positioning.as_nanos() as f64,
+        turn: turn.as_nanos() as f64,
     })
 }
 
@@ -214,7 +216,7 @@ fn shape(mut section: Section<'_>) -> Option<Shape> {
 
 impl From<&catalogue::Service> for Service {
     fn from(service: &catalogue::Service) -> Self {
-        let positioning = |of: fn(&catalogue::Positioning) -> Span| {
+        let positioned = |of: fn(&catalogue::Positioning) -> Span| {
             service.positioning.as_ref().map_or(0.0, |positioning| of(positioning).as_nanos() as f64)
         };
         let time = |time: &catalogue::ServiceTime, positioning| ServiceTime {
@@ -223,10 +225,11 @@ impl From<&catalogue::Service> for Service {
             work: time.work.as_nanos() as f64,
             work_per_byte: 1e9 / time.work_bytes_per_s,
             positioning,
+            turn: positioned(|positioning| positioning.turn),
         };
         Self {
-            read: time(&service.read, positioning(|positioning| positioning.read)),
-            write: time(&service.write, positioning(|positioning| positioning.write)),
+            read: time(&service.read, positioned(|positioning| positioning.read)),
+            write: time(&service.write, positioned(|positioning| positioning.write)),
             flush: service.flush.as_nanos(),
             servers: service.servers,
             shape: Shape::from(service.distribution),

@@ -31,6 +31,10 @@ pub(super) struct Station {
     free: BinaryHeap<Reverse<Nanos>>,
     // Where the last request ended: the one that starts there pays no positioning.
     head: u64,
+    // Bytes that a rotating medium writes at least.
+    physical_sector: u64,
+    // When the heads were there.
+    passed: Nanos,
     cache: Option<Cache>,
 }
 
@@ -55,7 +59,7 @@ struct Drain {
 }
 
 impl Station {
-    pub fn new(service: Service, random: Random) -> Self {
+    pub fn new(service: Service, physical_sector: u32, random: Random) -> Self {
         let cache = service.volatile_cache.map(|size| Cache {
             size,
             dirty: 0,
@@ -69,6 +73,8 @@ impl Station {
             random,
             free: (0..service.servers).map(|_| Reverse(0)).collect(),
             head: 0,
+            physical_sector: u64::from(physical_sector),
+            passed: 0,
             cache,
             service,
         }
@@ -85,7 +91,7 @@ impl Station {
         }
         let fits = |cache: &Cache| request.length <= cache.size;
         let cached = kind == Kind::Write && !request.fua && self.cache.as_ref().is_some_and(fits);
-        let (latency, busy) = self.times(kind, request, cached);
+        let (latency, busy) = self.times(now, kind, request, cached);
         match &mut self.cache {
             Some(cache) if cached => {
                 let accepted = cache.accept(now, request.length, busy, &mut self.free);
@@ -93,6 +99,7 @@ impl Station {
             }
             cache => {
                 let start = occupy(&mut self.free, now, busy);
+                self.passed = start + busy;
                 // A write that must be on the medium ends when the server has done with it.
                 let forced = cache.is_some() && kind == Kind::Write;
                 let span = if forced { busy } else { latency };
@@ -117,7 +124,7 @@ impl Station {
 
     // How long the requester waits once a server has the request, or room in the cache, and how long the server is busy.
     #[inline]
-    fn times(&mut self, kind: Kind, request: &Request, cached: bool) -> (Nanos, Nanos) {
+    fn times(&mut self, now: Nanos, kind: Kind, request: &Request, cached: bool) -> (Nanos, Nanos) {
         let (time, length) = match kind {
             Kind::Read => (&self.service.read, request.length),
             Kind::Write => (&self.service.write, request.length),
@@ -125,14 +132,42 @@ impl Station {
             Kind::Trim | Kind::WriteZeroes | Kind::Flush => (&self.service.write, 0),
         };
         let factor = self.sampler.draw(&mut self.random);
-        let positioning = if request.offset == self.head { 0.0 } else { time.positioning };
+        let jumps = request.offset != self.head;
+        let positioning = if jumps { time.positioning } else { 0.0 };
+        let ServiceTime { base, per_byte, work, work_per_byte, turn, .. } = *time;
+        let turning = if turn > 0.0 && kind == Kind::Write {
+            self.turning(now, request, (jumps, cached), turn, base * factor)
+        } else {
+            0.0
+        };
         self.head = request.end();
-        let ServiceTime { base, per_byte, work, work_per_byte, .. } = *time;
         let moved = length as f64;
         // The heads move when the write goes from the cache to the medium.
-        let latency = (base + if cached { 0.0 } else { positioning }) * factor + per_byte * moved;
-        let busy = ((work + positioning) * factor + work_per_byte * moved).max(latency);
+        let moving = if cached { 0.0 } else { positioning * factor + turning };
+        let latency = base * factor + moving + per_byte * moved;
+        let busy = ((work + positioning) * factor + turning + work_per_byte * moved).max(latency);
         (nanos(latency), nanos(busy))
+    }
+
+    // How long a write waits for the medium to turn, beyond the half turn of a jump; ns.
+    fn turning(
+        &self,
+        now: Nanos,
+        request: &Request,
+        (jumps, cached): (bool, bool),
+        turn: f64,
+        command: f64,
+    ) -> f64 {
+        let is_whole = |bytes: u64| bytes.is_multiple_of(self.physical_sector);
+        if jumps {
+            // The rest of a sector is read in one turn, and the whole written in the next.
+            return if is_whole(request.offset) && is_whole(request.length) { 0.0 } else { turn };
+        }
+        // What came while the one before was being written follows it at once, as does what the cache holds.
+        if cached || now < self.passed {
+            return 0.0;
+        }
+        turn - ((now - self.passed) as f64 + command) % turn
     }
 }
 
@@ -226,7 +261,7 @@ mod tests {
     }
 
     fn station(service: Service) -> Station {
-        Station::new(service, Random::new(1, "station"))
+        Station::new(service, 512, Random::new(1, "station"))
     }
 
     fn ask(station: &mut Station, now: Nanos, kind: Kind) -> Answer {
@@ -239,7 +274,7 @@ mod tests {
             servers in 1_u32..6, gaps in prop::collection::vec(0_u64..1_000_000, 1..200), seed: u64
         ) {
             let shape = Shape::Exponential;
-            let mut station = Station::new(Service { shape, ..service(servers, None) }, Random::new(seed, "s"));
+            let mut station = Station::new(Service { shape, ..service(servers, None) }, 512, Random::new(seed, "s"));
             let mut now = 0;
             // Arrival, start and end of each read; a read's server is busy until its answer.
             let mut spans: Vec<(Nanos, Nanos, Nanos)> = Vec::new();
@@ -326,6 +361,40 @@ mod tests {
         assert_eq!(read(0, 8192), 9_000_000);
         assert_eq!(read(10_000_000, 12288), 1_000_000);
         assert_eq!(read(20_000_000, 0), 9_000_000);
+    }
+
+    /// Turns of 8 ms; the command takes 0.1 ms, a sector passes in no time.
+    fn rotating(volatile_cache: Option<u64>) -> Station {
+        let mut disk = service(1, volatile_cache);
+        disk.write = ServiceTime { turn: 8e6, ..ServiceTime::new(MILLISECOND / 10, None) };
+        Station::new(disk, 4096, Random::new(1, "station"))
+    }
+
+    #[test]
+    fn one_write_after_the_other_waits_for_its_place_to_come_round() {
+        let mut disk = rotating(Some(1 << 20));
+        let mut write = |now: Nanos, place: u64| {
+            disk.ask(now, Kind::Write, &Request::new(4096 * place, 4096).with_fua(true)).at
+        };
+        let first = write(0, 1);
+        assert_eq!(first, 100_000);
+        assert_eq!(write(first, 2), first + 8 * MILLISECOND, "a turn later, whatever the pause");
+        assert_eq!(write(first + 8_020_000, 3), first + 16 * MILLISECOND);
+        assert_eq!(
+            write(first + 15 * MILLISECOND, 4),
+            first + 16 * MILLISECOND + 100_000,
+            "it was there in time"
+        );
+    }
+
+    #[test]
+    fn a_part_of_a_sector_is_read_in_one_turn_and_written_in_the_next() {
+        let mut disk = rotating(None);
+        let mut write = |now, offset| disk.ask(now, Kind::Write, &Request::new(offset, 512)).at - now;
+        assert_eq!(write(0, 1 << 20), 8_100_000);
+        assert_eq!(write(30 * MILLISECOND, 8704), 8_100_000);
+        let cached = rotating(Some(1 << 20)).ask(0, Kind::Write, &Request::new(8704, 512)).at;
+        assert_eq!(cached, 100_000, "the cache pays later");
     }
 
     #[test]

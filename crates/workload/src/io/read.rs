@@ -268,6 +268,9 @@ fn read_places(section: &mut Section<'_>, base: AddressPattern) -> AddressPatter
     }
 }
 
+/// Arrivals a second at most: with one at every nanosecond the clock would never go on.
+const MOST_PER_SECOND: f64 = 1e8;
+
 fn read_pace(section: &mut Section<'_>, base: &Pace) -> Pace {
     let rate = section.optional::<Iops>("rate").map(Iops::get);
     let think = section.optional::<Span>("think").map(nanos);
@@ -285,6 +288,9 @@ fn read_pace(section: &mut Section<'_>, base: &Pace) -> Pace {
             "nothing would arrive",
             "write more than 0, or leave it out for a closed loop",
         );
+    }
+    if rate.is_some_and(|rate| rate > MOST_PER_SECOND) {
+        section.error_at("rate", "no volume takes as much", "write at most 100,000,000/s");
     }
     only_with(section, &["arrivals", "variation", "on", "off", "backlog"], open.is_some(), "a `rate`");
     only_with(section, &["think", "think_time"], open.is_none(), "a closed loop, without `rate`");

@@ -151,7 +151,7 @@ COMMAND = Command(
         "fathom io . --size 8KiB --read 70% --depth 32 --for 30s       # a scratch file here",
         "fathom io /dev/nvme1n1 --depth 64                             # reads only: nothing is overwritten",
         "fathom io --model aws/gp3 --size 8KiB --read 70% --rate 2500  # in virtual time",
-        "fathom io --model aws/io2 --set iops=20000 --depth 64         # what is bought with it",
+        "fathom io --model aws/io2-block-express --set iops=20000 --depth 64   # what is bought with it",
         'fathom io . --preset log-writer --goal "write_latency_p99_ms < 2ms"',
     ),
 )

@@ -12,6 +12,7 @@ from dataclasses import replace
 from fathom.analysis.capacity import where_met
 from fathom.analysis.headline import is_latency, quotient, saturation_words
 from fathom.analysis.model import Comparison, GoalAnswer, Verdict, soonest
+from fathom.analysis.transient import transients
 from fathom.analysis.variants import matches, variant_key, without
 from fathom.analysis.words import capital, effect_interval, effect_of, listed, short
 from fathom.report import grid
@@ -192,7 +193,7 @@ def _tone(context: Context, leading: Comparison) -> Tone:
 def _rests_on(context: Context, leading: Comparison | None) -> tuple[str, ...]:
     """Guards, what may be lost, what latencies leave out, assumptions and how far they were tried."""
     said = [context.unanswered_words] if context.unanswered_words else []
-    said += _reserves(context)
+    said += _reserves(context) + _transients(context)
     if leading is not None and leading.guards:
         said += _guards(leading)
     told = context.analysis.decision.told
@@ -239,6 +240,16 @@ def _reserves(context: Context) -> list[str]:
     more = len(told) - _MOST
     sources = listed(list(dict.fromkeys(one.source.value for one in told[_MOST:]))) if more > 0 else ""
     return said + ([f"{plural(more, 'further variant')} {sources}."] if more > 0 else [])
+
+
+def _transients(context: Context) -> list[str]:
+    """Who was measured in what does not last; of credits and caches that end, and of overloads, more is told."""
+    analysis = context.analysis
+    more = [one.variant for one in analysis.reserves] + [one.variant for one in analysis.overloads]
+    told = {variant_key(variant) for variant in more}
+    found = transients(context.campaign.runs, context.campaign.study, analysis.steady)
+    mine = [(variant, words) for variant, words in found if variant_key(variant) not in told]
+    return [f"{capital(context.label(variant)) if variant else 'It'} {words}." for variant, words in mine[:_MOST]]
 
 
 def _turning_goals(context: Context) -> list[str]:

@@ -143,6 +143,7 @@ fn what_is_wrong_is_said_with_its_line_and_what_to_do() {
         ("think = \"1ms\"\nrate = 100", &["no effect here", "closed loop"]),
         ("variation = 2.0", &["no effect here"]),
         ("rate = 10\narrivals = \"on-off\"", &["`on` and `off`"]),
+        ("rate = 100000001", &["no volume takes as much", "100,000,000/s"]),
         ("size = \"8KiB\"\nsizes = [{ size = \"4KiB\", weight = 1 }]", &["leave one of them out"]),
         ("outstandin = 4", &["unknown key", "did you mean `outstanding`"]),
         ("workers = 0", &["out of range"]),

@@ -1,0 +1,97 @@
+"""What is told on the first screen of runs that were in something that does not last."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+
+def said(done: Any) -> str:
+    assert done.returncode == 0, done.stderr
+    return " ".join(word for word in done.stdout.split() if word != "│")
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        (
+            ("--model", "hdd/sata-7200", "--read", "0%", "--for", "30s"),
+            "It did 95 % less than its mean once the first 6 s were over: lengthen the ramp.",
+        ),
+        (
+            ("--model", "aws/gp3", "--rate", "3000", "--for", "10s"),
+            "It is offered all that is allowed (gp3: 3,000 IOPS): its queue and its latency grow as long as that",
+        ),
+        (
+            ("--model", "aws/gp3", "--depth", "65536", "--for", "5s"),
+            "It was measured for 5 s while requests took up to 6.9 s: measure longer.",
+        ),
+    ],
+)
+def test_what_does_not_last_is_told_first(fathom: Any, options: tuple[str, ...], words: str) -> None:
+    assert words in said(fathom("io", *options, "--quiet", "--out", "c"))
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        ("--model", "hdd/sata-7200", "--read", "0%", "--for", "60s", "--ramp", "5min"),
+        ("--model", "aws/gp3", "--rate", "2900", "--for", "10s"),
+        ("--model", "aws/gp3", "--depth", "64", "--for", "5s"),
+    ],
+)
+def test_nothing_is_told_of_what_lasts(fathom: Any, options: tuple[str, ...]) -> None:
+    text = said(fathom("io", *options, "--quiet", "--out", "c"))
+    assert not any(words in text for words in ("than its mean once", "is offered all", "measure longer"))
+
+
+def test_a_run_shorter_than_its_requests_is_not_audited(fathom: Any) -> None:
+    done = fathom("io", "--model", "aws/gp3", "--depth", "65536", "--for", "5s", "--quiet", "--json", "--out", "c")
+    (audit,) = json.loads(done.stdout)["analysis"]["audits"]
+    assert audit["sentence"].endswith("too short a run to compare: requests took up to 139 % of the measured time.")
+    assert audit["relative_error"] is None
+
+
+MIRROR = """
+title = "A mirror"
+clock = "virtual"
+
+[volumes.a]
+kind = "model"
+model = "aws/gp3"
+size = "10GiB"
+
+[volumes.b]
+kind = "model"
+model = "aws/gp3"
+size = "10GiB"
+
+[volumes.m]
+kind = "mirror"
+legs = ["a", "b"]
+@initial@
+
+[workload]
+kind = "io"
+volumes = ["m"]
+read = "0%"
+ramp = "1s"
+duration = "10s"
+
+[compare]
+metric = "latency_ms"
+rounds = 1
+"""
+
+
+@pytest.mark.parametrize(("initial", "told"), [("", True), ('initial = "copy"', False), ('initial = "blank"', False)])
+def test_a_mirror_that_is_new_is_told_unless_that_is_meant(
+    fathom: Any, tmp_path: Path, initial: str, told: bool
+) -> None:
+    study = tmp_path / "study.toml"
+    study.write_text(MIRROR.replace("@initial@", initial))
+    text = said(fathom("simulate", study, "--quiet", "--out", "c"))
+    assert ("copied its new mirror all the time" in text) == told

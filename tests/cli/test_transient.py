@@ -95,3 +95,57 @@ def test_a_mirror_that_is_new_is_told_unless_that_is_meant(
     study.write_text(MIRROR.replace("@initial@", initial))
     text = said(fathom("simulate", study, "--quiet", "--out", "c"))
     assert ("copied its new mirror all the time" in text) == told
+
+
+BURST = """
+title = "A burst before a cache"
+clock = "virtual"
+
+[volumes.ebs]
+kind = "model"
+model = "aws/gp3"
+size = "100GiB"
+
+[volumes.nvme]
+kind = "model"
+model = "aws/r5d.4xlarge/nvme"
+size = "20GB"
+
+[volumes.cached]
+kind = "writeback"
+backing = "ebs"
+cache = "nvme"
+@spans@
+
+[workload]
+kind = "io"
+volumes = ["cached"]
+size = "8KiB"
+read = "0%"
+rate = 2000
+ramp = "5s"
+
+[[workload.phases]]
+name = "calm"
+duration = "60s"
+
+[[workload.phases]]
+name = "burst"
+duration = "10s"
+rate = 6000
+
+[compare]
+metric = "latency_ms"
+rounds = 1
+"""
+
+
+@pytest.mark.parametrize("longer", [False, True])
+def test_a_cache_that_holds_a_burst_back_is_told_what_would_let_it_in(
+    fathom: Any, tmp_path: Path, longer: bool
+) -> None:
+    study = tmp_path / "study.toml"
+    study.write_text(BURST.replace("@spans@", 'drain_target = "5min"\nlag_max = "5min"' if longer else ""))
+    text = said(fathom("simulate", study, "--quiet", "--out", "c"))
+    assert ("cannot sustain 6,000/s in phase burst" in text) != longer
+    assert ('volumes.cached.drain_target = "5min" volumes.cached.lag_max = "5min"' in text) != longer

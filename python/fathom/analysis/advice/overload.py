@@ -4,13 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
+from fathom.analysis.advice import commands
 from fathom.analysis.advice.rule import Rule, RuleInput
 from fathom.analysis.capacity import capacity, full_load, limit_of, too_much
 from fathom.analysis.model import Overload
-from fathom.analysis.variants import Key, Variant, variant_key, without
+from fathom.analysis.variants import Key, Variant, of_variant, variant_key, without
 from fathom.analysis.words import capital, listed, number
 from fathom.finding import Evidence, Finding, Remedy, Severity
 
+_DELAYED = ".delayed_ns"
+_LONGER = "5min"
 _MOST = 4
 """Variants that are told with their limits."""
 
@@ -65,8 +68,29 @@ def find(given: RuleInput) -> Iterator[Finding]:
                 f"Offer {', and '.join(limits)}{tried}, or give {them} more IOPS.",
                 verify="No arrival is refused, and the latency is level over the run.",
             ),
+            *_longer_bursts(given, [found for group in things for found in group if found.phase]),
         ),
     )
+
+
+def _longer_bursts(given: RuleInput, bursts: Sequence[Overload]) -> Iterator[Remedy]:
+    """What lets a cache take more of a burst: it holds writers back at what goes in place in time, whatever its size."""
+    for found in bursts:
+        facts: dict[str, str] = {}
+        for run in of_variant(given.campaign.runs, found.variant):
+            facts |= run.facts if run.ok else {}
+        for name in (key.removesuffix(_DELAYED) for key in facts if key.endswith(_DELAYED) and facts[key] != "0"):
+            limit = float(facts.get(f"{name}.dirty_limit_bytes", 0))
+            if limit > 0:
+                who = name.removeprefix("volumes.")
+                yield Remedy(
+                    f"{capital(who)} held writers back: at most {number(limit / 1e9)} GB are dirty, what goes in place "
+                    "within `drain_target`, whatever room it has. With longer spans it takes more of a burst.",
+                    (commands.setting(f"{name}.drain_target", _LONGER), commands.setting(f"{name}.lag_max", _LONGER)),
+                    "The loss of the cache device takes the writes of as long a time.",
+                    "No arrival is refused, and the latency stays level through the burst.",
+                )
+                return
 
 
 def _limit(given: RuleInput, thing: Variant) -> str:

@@ -74,7 +74,7 @@ def find(given: RuleInput) -> Iterator[Finding]:
 
 
 def _longer_bursts(given: RuleInput, bursts: Sequence[Overload]) -> Iterator[Remedy]:
-    """What lets a cache take more of a burst: it holds writers back at what goes in place in time, whatever its size."""
+    """What lets a cache take more of a burst: it holds writers back at what goes in place in time."""
     for found in bursts:
         facts: dict[str, str] = {}
         for run in of_variant(given.campaign.runs, found.variant):

@@ -131,7 +131,7 @@ def _beside(system: System, disk: Device, slow: Flags) -> Device | None:
         if other is disk or other.host != disk.host:
             continue
         then, usual = _means(disk, other, slow)
-        parts = then.iops / own[0].iops, usual.iops / own[1].iops
+        parts = then.of(own[0]), usual.of(own[1])
         if parts[0] >= max(_CARRIED, _TIMES * parts[1]) and own[0].latency_s <= _AS_SLOW * then.latency_s:
             # One of the same kind lies beside it.
             (beside if _kind(other) == _kind(disk) else below).append((then.iops, other))
@@ -150,6 +150,10 @@ class _Mean(NamedTuple):
     iops: float
     latency_s: float
 
+    def of(self, whole: _Mean) -> float:
+        """Its rate as a part of another one."""
+        return self.iops / whole.iops if whole.iops > 0 else 0.0
+
 
 def _means(disk: Device, other: Device, slow: Flags) -> tuple[_Mean, _Mean]:
     """Of the other disk, in the slow moments, and in those in which the disk worked otherwise."""
@@ -164,7 +168,7 @@ def _means(disk: Device, other: Device, slow: Flags) -> tuple[_Mean, _Mean]:
 def _rates(disk: Device, other: Device, slow: Flags) -> Evidence:
     own, found = _means(disk, disk, slow), _means(disk, other, slow)
     then, usual = (
-        f"{number(each.iops)} IOPS" + ("" if each.iops > whole.iops else f" ({share(each.iops / whole.iops)} as many)")
+        f"{number(each.iops)} IOPS" + ("" if each.iops > whole.iops else f" ({share(each.of(whole))} as many)")
         for each, whole in zip(found, own, strict=True)
     )
     words = f"{other.name} completes {then} in these times, {usual} otherwise."

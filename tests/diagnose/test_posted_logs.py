@@ -161,7 +161,8 @@ def test_a_cache_that_is_cold_is_told_from_a_neighbour_and_from_a_broken_member(
     assert "D27" not in {each.rule for each in found.findings}
     cold = [each for each in found.findings if each.rule == "D20"]
     assert {each.subject for each in cold} >= {"bcache1"}
-    assert all("sdb, below or beside it" in each.what or "sdc, below or beside it" in each.what for each in cold)
+    served = "serves it then, as where a cache is cold or misses"
+    assert all(f"sdb {served}" in each.what or f"sdc {served}" in each.what for each in cold)
     assert "as many) otherwise" in cold[0].evidence[1].sentence
     assert "a cache was cold or missed" in cold[0].remedies[0].action
 

@@ -75,11 +75,12 @@ def examine(system: System) -> Iterator[Finding]:
             yield _cache(system, disk, found, alone)
             continue
         harm = of_storage(system)
-        beside = _beside(system, disk, found.chosen)
+        beside, serves = _beside(system, disk, found.chosen)
         cache = may_fill_cache(disk, found.chosen, rest)
         what = "a write cache below it is full, or something else slows it" if cache else "something else slows it"
         if beside is not None:
-            what = f"{beside.name}, below or beside it, is busy then"
+            what = f"{beside.name} serves it then, as where a cache is cold or misses"
+            what = what if serves else f"{beside.name}, below or beside it, is busy then"
         evidence = () if beside is None else (_rates(disk, beside, found.chosen),)
         others = _RENTED if is_in(system, "aws") or is_in(system, "azure") else _OTHERS
         yield Finding(
@@ -120,9 +121,9 @@ def _compared(disk: Device, found: Unexplained) -> Evidence:
     return seen(disk, f"{words}sizes and the share of writes are the same.", found.chosen)
 
 
-def _beside(system: System, disk: Device, slow: Flags) -> Device | None:
+def _beside(system: System, disk: Device, slow: Flags) -> tuple[Device | None, bool]:
     """The disk of the same host that is busy in the slow time only, or serves the slow disk's requests then and few of
-    them otherwise: below a cache that missed, or on shared storage.
+    them otherwise; and whether it does the latter.
     """
     below: list[tuple[float, Device]] = []
     beside: list[tuple[float, Device]] = []
@@ -137,7 +138,7 @@ def _beside(system: System, disk: Device, slow: Flags) -> Device | None:
             (beside if _kind(other) == _kind(disk) else below).append((then.iops, other))
         elif then.iops >= _TIMES * usual.iops and parts[0] >= _PART:
             beside.append((then.iops, other))
-    return max(below or beside, key=lambda pair: pair[0], default=(0.0, None))[1]
+    return max(below or beside, key=lambda pair: pair[0], default=(0.0, None))[1], bool(below)
 
 
 def _kind(disk: Device) -> str:

@@ -213,7 +213,7 @@ def test_a_cache_that_missed_is_not_somebody_elses_load(tmp_path: Path) -> None:
     path.write_text(text)
     found = diagnosed(path)
     assert found.verdict.rule == "D20"
-    assert "sdb, below or beside it, is busy then" in found.verdict.sentence
+    assert "sdb serves it then, as where a cache is cold or misses" in found.verdict.sentence
     assert "lsblk" in found.findings[0].remedies[0].commands[0]
     assert "sdb completes" in found.findings[0].evidence[1].sentence
 

@@ -60,8 +60,20 @@ NONE = Harm(Severity.NOTE, None)
 def sessions(system: System, *classes: str) -> float:
     """Mean number of sessions that wait in these classes; of all known classes if none is named."""
     wanted = [CLASSES[name] for name in classes or CLASSES]
-    waits, looks = system.of(Layer.DATABASE_WAIT), _looks(system)
-    return sum(_sessions(wait, looks) for wait in waits if any(c.match(_word(wait)) for c in wanted))
+    looks = _looks(system)
+    return sum(_sessions(wait, looks) for wait in _waits(system) if any(c.match(_word(wait)) for c in wanted))
+
+
+def _waits(system: System) -> list[Device]:
+    """The waits, each once: perfmon counts sessions of one wait that the server's own statistics tell in several."""
+    found = system.of(Layer.DATABASE_WAIT)
+    told = {_base(wait) for wait in found if wait.has("wait_s_per_s")}
+    return [wait for wait in found if wait.has("wait_s_per_s") or _base(wait) not in told]
+
+
+def _base(wait: Device) -> str:
+    """The wait's name without its mode: PAGEIOLATCH of PAGEIOLATCH_SH."""
+    return re.sub(r"(?<=LATCH)_[A-Z]{2}$", "", _word(wait))
 
 
 def _looks(system: System) -> int:
@@ -75,13 +87,13 @@ def _looks(system: System) -> int:
 def ranked(system: System) -> list[tuple[str, float]]:
     """Every wait with the mean number of sessions in it, most first; without waits for something to do."""
     looks = _looks(system)
-    found = [(_word(wait), _sessions(wait, looks)) for wait in system.of(Layer.DATABASE_WAIT)]
+    found = [(_word(wait), _sessions(wait, looks)) for wait in _waits(system)]
     return sorted((each for each in found if not _IDLE.match(each[0])), key=lambda each: -each[1])
 
 
 def _most(system: System, *classes: str) -> str:
     """The wait of these classes with most sessions in it."""
-    found = [wait for wait in system.of(Layer.DATABASE_WAIT) if any(CLASSES[c].match(_word(wait)) for c in classes)]
+    found = [wait for wait in _waits(system) if any(CLASSES[c].match(_word(wait)) for c in classes)]
     return _word(max(found, key=lambda wait: _sessions(wait, 1)))
 
 
@@ -100,7 +112,7 @@ def _sessions(wait: Device, looks: int) -> float:
 def waiting(system: System, device: Device) -> Floats:
     """How many sessions wait for storage at each moment of a device."""
     total = np.zeros(len(device.times_ns))
-    for wait in system.of(Layer.DATABASE_WAIT):
+    for wait in _waits(system):
         if any(CLASSES[name].match(_word(wait)) for name in ("data", "log")):
             measure = "wait_s_per_s" if wait.has("wait_s_per_s") else "active_sessions"
             total += np.nan_to_num(onto(device, wait, measure))
@@ -127,8 +139,9 @@ def of_waits(system: System, *classes: str) -> Harm:
 def of_storage(system: System) -> Harm:
     """Harm by storage, whichever log shows it best: waits of sessions, response times, or tasks stopped by I/O."""
     if has_waits(system):
-        # What sessions wait for is closer to users than tasks of whatever program.
-        return of_waits(system, "data", "log")
+        # What sessions wait for is closer to users than tasks of whatever program; a mean hides a short time.
+        found = of_waits(system, "data", "log")
+        return found if found.sentence else _of_batches(system) or NONE
     return _of_tasks(system) or _of_batches(system) or NONE
 
 

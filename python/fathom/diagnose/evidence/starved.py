@@ -25,6 +25,7 @@ from fathom.diagnose.evidence.elsewhere import (
 )
 from fathom.diagnose.evidence.join import onto
 from fathom.diagnose.evidence.load import middle, worked
+from fathom.diagnose.evidence.slots import does_the_same, full_slots, virtual_disk_of
 from fathom.diagnose.evidence.words import number, seen, share, time
 from fathom.diagnose.metrics import Layer
 from fathom.finding import Remedy
@@ -36,10 +37,8 @@ if TYPE_CHECKING:
 _FEWEST = 3
 _MOSTLY, _SELDOM = 0.7, 0.2
 """Shares of the slow time, and of the rest, in which processors are missing where they explain the slow time."""
-_SAME_RATE, _PART, _MOST = 0.2, 0.3, 0.5
-"""How near the rate of a disk is to that of its virtual disk, and the parts of its latency that the layer below shows
-where the time is above it, and where it is not.
-"""
+_PART, _MOST = 0.3, 0.5
+"""Parts of a disk's latency that the layer below shows where the time is above it, and where it is not."""
 _IN_GUEST = Remedy(
     "Look in the guest and at its processors: ready and co-stop time on the host, filter drivers, full queues of the "
     "guest's adapter.",
@@ -93,37 +92,29 @@ def _full(system: System, disk: Device, slow: Flags) -> Elsewhere | None:
 
 
 def _above(system: System, disk: Device, slow: Flags) -> Elsewhere | None:
-    """The time that a guest's disk takes and its virtual disk does not."""
-    if disk.layer is Layer.VIRTUAL_DISK:
+    """The time that a guest's disk takes and its virtual disk does not; a full queue between them is storage's."""
+    below = virtual_disk_of(system, disk, slow)
+    if below is None or full_slots(system, disk, slow) is not None:
         return None
-    below = [each for each in system.of(Layer.VIRTUAL_DISK) if _same(disk, each, slow)]
-    if len(below) != 1:
-        return None
-    whole, part = middle(disk.values("latency_s")[slow]), middle(onto(disk, below[0], "latency_s")[slow])
+    whole, part = middle(disk.values("latency_s")[slow]), middle(onto(disk, below, "latency_s")[slow])
     if not part <= _PART * whole:
         return None
     words = (
-        f"In the slow time {disk.name} takes {time(whole)} in the guest, and its virtual disk {below[0].name} "
+        f"In the slow time {disk.name} takes {time(whole)} in the guest, and its virtual disk {below.name} "
         f"{time(part)} at the same rate."
     )
     return Elsewhere(
-        f"the time of {disk.name} is spent in the guest, above its virtual disk", seen(below[0], words), _IN_GUEST
+        f"the time of {disk.name} is spent in the guest, above its virtual disk", seen(below, words), _IN_GUEST
     )
 
 
 def _slow_below(system: System, disk: Device, slow: Flags) -> bool:
     """Whether the hypervisor sees these requests wait as well."""
     least = _MOST * middle(disk.values("latency_s")[slow])
-    below = [each for each in system.of(Layer.VIRTUAL_DISK) if each is not disk and _same(disk, each, slow)]
+    below = [each for each in system.of(Layer.VIRTUAL_DISK) if each is not disk and does_the_same(disk, each, slow)]
     seen_there = [onto(disk, each, "latency_s") for each in below]
     seen_there += [onto(disk, each, "device_latency_s") for each in system.of(Layer.HOST_DEVICE) if each is not disk]
     return any(middle(each[slow]) >= least for each in seen_there)
-
-
-def _same(disk: Device, other: Device, slow: Flags) -> bool:
-    """Whether a virtual disk does as much as a disk in every moment of the slow time, within what clocks differ."""
-    off = np.abs(onto(disk, other, "iops")[slow] / disk.values("iops")[slow] - 1)
-    return bool(np.isfinite(off).sum() >= _FEWEST and middle(off) <= _SAME_RATE)
 
 
 def _hosts(system: System, disk: Device) -> Iterator[Device]:

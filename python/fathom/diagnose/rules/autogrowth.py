@@ -91,7 +91,8 @@ def _grows(grower: Device, metric: str) -> Flags:
 def _slowed(grower: Device, metric: str, device: Device) -> tuple[Device, float, float] | None:
     """The device with its latency while the file grows and otherwise; None where that is no longer."""
     latency, grown = device.values("latency_s"), onto(device, grower, metric)
-    if device.host != grower.host:
+    # A server's own statistics do not name its machine.
+    if None not in {device.host, grower.host} and device.host != grower.host:
         return None
     grows = grown >= (_LEAST_BYTES if metric == "file_grown_bytes_per_s" else 0.5)
     rest = np.isfinite(grown) & ~grows & np.isfinite(latency)

@@ -26,6 +26,8 @@ if TYPE_CHECKING:
 
 _MINOR = 0.25
 """Part of all waiting below which storage is not what to begin with, where most sessions wait for one other thing."""
+_SHORT, _AS_MANY = 0.3, 1.3
+"""Part of what a disk should keep, and sessions for each request outstanding, up to which waits are usual."""
 _MUCH = 0.1
 """Part of the busiest disk's rate from which a disk may be what users wait for."""
 _LITTLE, _SELDOM = 0.2, 0.05
@@ -52,8 +54,9 @@ def examine(system: System) -> Iterator[Finding]:
     cleared = (fast and bool(judged)) or full is not None or (bool(where) and has_waits(system) and bool(judged))
     waiting = of_storage(system).sentence
     minor = waiting is not None and (locks(system) or grants(system)) is not None and _is_minor(system)
+    usual = waiting is not None and fast and bool(judged) and _is_usual(system)
     # Sessions wait for disks as well while their machine does not run.
-    if not cleared or (waiting and not then and not minor):
+    if not cleared or (waiting and not then and not minor and not usual):
         return
     reason = f": {where[0].what}" if where else ""
     timed = any(disk.has("latency_s") for disk in system.nearest)
@@ -61,13 +64,15 @@ def examine(system: System) -> Iterator[Finding]:
     said: list[Evidence] = [found.evidence for found in where]
     if minor:
         said.append(Evidence(f"{waiting}."))
+    elif usual:
+        said.append(Evidence(f"{waiting}: no more than wait for so many requests of so short a latency."))
     elif has_waits(system) and not waiting:
         mean = sessions(system, "data", "log")
         limit = f"below the {LEAST_SESSIONS} from which they matter" if mean < LEAST_SESSIONS else "a small part of all"
         said.append(Evidence(f"{number(mean)} sessions wait for storage on average, {limit}."))
     yield Finding(
         "D25", "storage", f"Storage is not your bottleneck{reason}.", Severity.GOOD,
-        min(sure, 0.75) if then or minor else sure, (*said, *evidence[:6]), None,
+        min(sure, 0.75) if then or minor or usual else sure, (*said, *evidence[:6]), None,
         "sessions that wait for reads or log writes in the time in question, or bursts shorter than the log's interval",
         tuple(found.remedy for found in where),
     )  # fmt: skip
@@ -84,6 +89,23 @@ def _unknown_matters(each: Sequence[tuple[Device, _Judged | None]]) -> bool:
 def _is_minor(system: System) -> bool:
     """Whether few of the sessions that wait do so for storage."""
     return sessions(system, "data", "log") < _MINOR * sessions(system)
+
+
+def _is_usual(system: System) -> bool:
+    """Whether no more sessions wait for storage than requests are outstanding, by Little's law, at latencies far below
+    what should be kept: a server that reads much has some who read.
+    """
+    timed = [disk for disk in system.nearest if disk.has("iops", "latency_s")]
+    load = sum(float(np.nan_to_num(disk.mean("iops") * disk.mean("latency_s"))) for disk in timed)
+    short = all(
+        not disk.mean("latency_s") > _SHORT * tier_of(system, disk).target_s for disk in timed if _is_used(disk)
+    )
+    return short and sessions(system, "data", "log") <= _AS_MANY * load
+
+
+def _is_used(disk: Device) -> bool:
+    """Whether a disk is used often enough for its latency to matter."""
+    return disk.mean("iops") * disk.mean("latency_s") >= _LITTLE
 
 
 @dataclass(frozen=True)

@@ -62,7 +62,8 @@ def examine(system: System) -> Iterator[Finding]:
         if found is None:
             continue
         harm = of_storage(system)
-        writes = disk.mean("write_iops", found.chosen) / disk.mean("iops", found.chosen)
+        written = "write_iops" if found.metric == "iops" else "write_bytes_per_s"
+        writes = disk.mean(written, found.chosen) / disk.mean(found.metric, found.chosen)
         yield Finding(
             "D26",
             disk.name,

@@ -16,6 +16,8 @@ from fathom.diagnose.evidence.load import busy, middle, pinned, served
 from fathom.diagnose.evidence.load import plateau as plateau_of
 from fathom.diagnose.evidence.queues import above_device, deeper
 from fathom.diagnose.evidence.saturation import at_ceiling
+from fathom.diagnose.evidence.slots import full_slots
+from fathom.diagnose.evidence.slow_time import slow_time
 from fathom.diagnose.evidence.surroundings import VMWARE, is_nvme
 from fathom.diagnose.evidence.tier import tier_of
 from fathom.diagnose.evidence.words import number, seen, share, time
@@ -34,9 +36,29 @@ _RISES = 1.2
 def examine(system: System) -> Iterator[Finding]:
     """Every disk by itself."""
     for disk in system.disks:
-        found = _pinned(system, disk) or above_device(system, disk)
+        found = _in_guest(system, disk) or _pinned(system, disk) or above_device(system, disk)
         if found is not None:
             yield found
+
+
+def _in_guest(system: System, disk: Device) -> Finding | None:
+    """The queue between a guest's disk and its virtual disk."""
+    slow = slow_time(system, disk)
+    slots = full_slots(system, disk, slow)
+    if slots is None:
+        return None
+    harm = of_storage(system)
+    latency = middle(disk.values("latency_s")[slow])
+    words = (
+        f"{number(slots.waiting)} requests are outstanding in the guest, at {time(latency)}; its virtual disk, "
+        f"{slots.below.name}, has {number(slots.level)} of them all the time: the depth of {slots.queue.name}."
+    )
+    return Finding(
+        "D1", disk.name, f"The guest's queue below {disk.name} is full: it lets {slots.queue.depth} requests through.",
+        harm.severity, 0.85, (seen(disk, words, slow),), harm.sentence,
+        "so many are at the virtual disk by chance, and the guest waits for its processors or a filter driver",
+        deeper(system, [disk]),
+    )  # fmt: skip
 
 
 def _pinned(system: System, disk: Device) -> Finding | None:

@@ -9,16 +9,17 @@ import numpy as np
 
 from fathom.diagnose.evidence.harm import of_storage
 from fathom.diagnose.evidence.load import FEWEST, middle, worked
+from fathom.diagnose.evidence.slow_time import slow_time
 from fathom.diagnose.evidence.sold import DOUBTFUL
 from fathom.diagnose.evidence.tier import tier_of
-from fathom.diagnose.evidence.words import number, seen, time
+from fathom.diagnose.evidence.words import length, number, seen, time
 from fathom.diagnose.rule import LATENCY, RATE, Kind, Rule
 from fathom.finding import Evidence, Finding, Remedy
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from fathom.diagnose.evidence.device import Device
+    from fathom.diagnose.evidence.device import Device, Flags
     from fathom.diagnose.evidence.system import System
 
 _SAME_RATE, _SAME_SIZE, _SAME_WRITES, _SUM = 0.25, 1.5, 0.2, 0.1
@@ -40,9 +41,10 @@ def examine(system: System) -> Iterator[Finding]:
         over = _over(system, slow, others)
         if not others:
             continue
-        latency, most = slow.mean("latency_s"), max(each.mean("latency_s") for each in others)
-        if not (latency > tier_of(system, slow).target_s and latency >= _TIMES * most):
+        found = _slower(system, slow, others)
+        if found is None:
             continue
+        latency, most, chosen = found
         harm = of_storage(system)
         chance = over is None and len(others) == 1
         certain = "may be" if chance else "is"
@@ -51,10 +53,10 @@ def examine(system: System) -> Iterator[Finding]:
             "D27",
             slow.name,
             f"{slow.name} {certain} the slow one of {len(others) + 1} disks that share a load evenly{waits}: "
-            f"{time(latency)}, {time(most)} at most on the others.",
+            f"{time(latency)}, {time(most)} at most on the others{_when(slow, chosen)}.",
             harm.severity,
             0.75 if over is not None else DOUBTFUL if chance else 0.65,
-            tuple(_evidence(slow, others, over)),
+            tuple(_evidence(slow, others, over, chosen)),
             harm.sentence,
             "it belongs to another volume than the others, and its load is another one",
             (
@@ -71,6 +73,22 @@ def examine(system: System) -> Iterator[Finding]:
                 ),
             ),
         )
+
+
+def _slower(system: System, slow: Device, others: Sequence[Device]) -> tuple[float, float, Flags] | None:
+    """How long requests take on the slow disk, at most on the others, and when: always, or while it is slow."""
+    target = tier_of(system, slow).target_s
+    for chosen in (worked(slow), slow_time(system, slow)):
+        latency, most = slow.mean("latency_s", chosen), max(each.mean("latency_s", chosen) for each in others)
+        if latency > target and latency >= _TIMES * most:
+            return latency, most, chosen
+    return None
+
+
+def _when(slow: Device, chosen: Flags) -> str:
+    """How long it is slow, where that is a part of the log."""
+    part, whole = slow.seconds[chosen].sum(), slow.seconds[worked(slow)].sum()
+    return f" at the same time, {length(part)} of {length(whole)}" if part < whole else ""
 
 
 def _stacked(system: System) -> dict[str | None, set[str]]:
@@ -139,11 +157,12 @@ def _mirrors(over: Device, members: Sequence[Device]) -> bool:
     return bool(written > 0 and alike and _is_sum("read_iops", over, members))
 
 
-def _evidence(slow: Device, others: Sequence[Device], over: Device | None) -> Iterator[Evidence]:
+def _evidence(slow: Device, others: Sequence[Device], over: Device | None, chosen: Flags) -> Iterator[Evidence]:
     for each in (slow, *others[:_NAMED]):
-        used = each.mean("busy_percent")
+        used = each.mean("busy_percent", chosen)
         busy = f", busy {number(used)} % of the time" if used > 0 else ""
-        yield seen(each, f"{each.name}: {number(each.mean('iops'))} IOPS at {time(each.mean('latency_s'))}{busy}.")
+        did = f"{number(each.mean('iops', chosen))} IOPS at {time(each.mean('latency_s', chosen))}"
+        yield seen(each, f"{each.name}: {did}{busy}.", chosen)
     if over is not None:
         mirrors = _mirrors(over, (slow, *others))
         does = "reads the sum of them and writes to each" if mirrors else "does the sum of them"

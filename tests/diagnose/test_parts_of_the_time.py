@@ -123,3 +123,21 @@ def test_fewer_batches_are_harm_where_few_sessions_wait_over_the_whole_log(tmp_p
     found = diagnosed(written(tmp_path / "log", "SQL01", made))
     assert found.findings[0].severity is Severity.WARNING
     assert "batches/s while 1 E: is slow" in str(found.findings[0].harm)
+
+
+@pytest.mark.parametrize(("part", "rule"), [(9, "D3"), (3, None)])
+def test_a_queue_of_the_hypervisor_that_is_full_for_a_part_of_the_time_is_found(
+    tmp_path: Path, part: int, rule: str | None
+) -> None:
+    full = np.arange(COUNT) < part
+    lun = r"Physical Disk SCSI Device(naa.1)"
+    made = {
+        rf"{lun}\Commands/sec": np.where(full, 24_000.0, 6000.0),
+        rf"{lun}\Active Commands": np.where(full, 32.0, 7.0),
+        rf"{lun}\Queued Commands": np.where(full, 120.0, 0.0),
+        rf"{lun}\Device Q Depth": np.full(COUNT, 32.0),
+        rf"{lun}\Average Driver MilliSec/Command": np.full(COUNT, 1.1) * noise(14),
+        rf"{lun}\Average Kernel MilliSec/Command": np.where(full, 4.1, 0.02) * noise(15),
+    }
+    found = diagnosed(written(tmp_path / "log", "esx1", made))
+    assert ("D3" in {each.rule for each in found.findings}) == (rule == "D3"), found.verdict

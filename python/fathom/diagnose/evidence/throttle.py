@@ -164,7 +164,8 @@ def throttled(system: System, disk: Device, kind: str = "volume") -> Throttle | 
     at_limit = disk.values("latency_s")[best.chosen]
     if middle(at_limit, 90) < 0.002 or not sure:
         return None
-    within = share(best.spread) if best.spread >= 0.01 else f"{number(100 * best.spread)} %"
+    # Rounded counters of a hard limit do not scatter at all.
+    within = share(best.spread) if best.spread >= 0.01 else f"{number(max(100 * best.spread, 0.01))} %"
     how = _how(disk, best, middle(at_limit), risen=risen)
     evidence = seen(disk, f"A plateau of {rate}, tight within {within}; {how}; {name}.", best.chosen)
     top = _rate(replace(best, level=float(np.nanmax(disk.values(best.metric)))))

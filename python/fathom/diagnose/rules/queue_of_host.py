@@ -16,6 +16,8 @@ from fathom.finding import Finding, Remedy
 if TYPE_CHECKING:
     from fathom.diagnose.evidence.system import System
 
+_PART = 0.05
+"""Part of the moments from which users remember it."""
 _MOST = 254
 """The deepest queue that all of these modules accept."""
 _NAME = re.compile(r"(?:naa|eui|t10|mpx)\.[\w.:-]+")
@@ -29,7 +31,7 @@ def examine(system: System) -> Iterator[Finding]:
         limit, active = lun.values("queue_limit"), lun.values("outstanding")
         full = (lun.values("queued") > 0) & ~(active < 0.9 * limit) & (kernel > 0.001)
         used = lun.values("iops") > 0
-        if full.sum() < 5 or full.sum() < 0.1 * used.sum() or not middle(kernel[full]) > 0.2 * middle(device[full]):
+        if full.sum() < 5 or full.sum() < _PART * used.sum() or not middle(kernel[full]) > 0.2 * middle(device[full]):
             continue
         harm, depth = of_storage(system), middle(limit[full])
         yield Finding(

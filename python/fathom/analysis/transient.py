@@ -4,7 +4,7 @@ queue that grows, or the time of a single request.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from fathom.analysis.figures import limit_met
@@ -26,43 +26,52 @@ def transients(
 ) -> list[tuple[Variant, str]]:
     """Variants and what they were in, the rest of a sentence each, in the order in which they ran."""
     states = {state.run_id: state for state in steady}
-    found: dict[tuple[Any, str], tuple[Variant, str]] = {}
-    for run in runs:
+    found: dict[tuple[Any, int], tuple[Variant, str]] = {}
+    for run in (run for run in runs if run.ok):
         each = (_other_level(states.get(run.id)), _copies(run, study), _at_limit(run, study), _is_short(run, study))
-        for kind, words in enumerate(next(one, None) for one in each) if run.ok else ():
+        for kind, words in enumerate(each):
             if words is not None:
-                found.setdefault((variant_key(run.variant), str(kind)), (run.variant, words))
+                found.setdefault((variant_key(run.variant), kind), (run.variant, words))
     return list(found.values())
 
 
-def _other_level(state: SteadyState | None) -> Iterator[str]:
-    if state is not None and abs(state.warm_up_bias) >= _FAR:
-        after = 1 / (1 + state.warm_up_bias) - 1
-        much = f"{percent(abs(after))} {'more' if after > 0 else 'less'}"
-        yield f"did {much} than its mean once the first {time(state.cut_s)} were over: lengthen the ramp"
+def _other_level(state: SteadyState | None) -> str | None:
+    if state is None or abs(state.warm_up_bias) < _FAR:
+        return None
+    after = 1 / (1 + state.warm_up_bias) - 1
+    much = f"{percent(abs(after))} {'more' if after > 0 else 'less'}"
+    return f"did {much} than its mean once the first {time(state.cut_s)} were over: lengthen the ramp"
 
 
-def _copies(run: Run, study: Mapping[str, Any]) -> Iterator[str]:
-    """New mirrors that were not done with their first copy, where nobody asked for it."""
+def _copies(run: Run, study: Mapping[str, Any]) -> str | None:
+    """A new mirror that was not done with its first copy, where nobody asked for it."""
     volumes = resolved(study, run.variant).get("settings", {}).get("volumes", {})
     for name, settings in volumes.items():
         left = float(run.facts.get(f"volumes.{name}.resync_left_bytes", 0))
         if settings.get("kind") == "mirror" and "initial" not in settings and left > 0:
             rate = run.metrics.get("resync_mb_per_s") or 0.0
-            yield f'copied its new mirror all the time ({rate:.0f} MB/s): initial = "blank" stands for one made before'
+            return f'copied its new mirror all the time ({rate:.0f} MB/s): initial = "blank" stands for one made before'
+    return None
 
 
-def _at_limit(run: Run, study: Mapping[str, Any]) -> Iterator[str]:
+def _at_limit(run: Run, study: Mapping[str, Any]) -> str | None:
     rate = (resolved(study, run.variant).get("demand") or {}).get("rate")
     met = limit_met([run], {"iops": rate}, _NEAR) if rate else None
-    if met is not None:
-        yield f"is offered all that is allowed ({met}): its queue and its latency grow as long as that lasts"
+    if met is None:
+        return None
+    return f"is offered all that is allowed ({met}): its queue and its latency grow as long as that lasts"
 
 
-def _is_short(run: Run, study: Mapping[str, Any]) -> Iterator[str]:
-    if is_too_short(run, study):
-        measured, longest = time(run.measured_s or 0.0), time((run.metrics.get("latency_p99_ms") or 0.0) / 1e3)
-        yield f"was measured for {measured} while requests took up to {longest}: measure longer"
+def _is_short(run: Run, study: Mapping[str, Any]) -> str | None:
+    if not is_too_short(run, study):
+        return None
+    return (
+        f"was measured for {time(run.measured_s or 0.0)} while requests took up to {time(_p99_s(run))}: measure longer"
+    )
+
+
+def _p99_s(run: Run) -> float:
+    return (run.metrics.get("latency_p99_ms") or 0.0) / 1e3
 
 
 def is_too_short(run: Run, study: Mapping[str, Any]) -> bool:
@@ -70,6 +79,5 @@ def is_too_short(run: Run, study: Mapping[str, Any]) -> bool:
 
     A fixed amount of work has no other length, and a transaction of all rows is all of it.
     """
-    latency = (run.metrics.get("latency_p99_ms") or 0.0) / 1e3
     timed = run.metrics.get("iops") and resolved(study, run.variant).get("lasts_ns") is not None
-    return bool(timed and run.measured_s and latency > _SHORT * run.measured_s)
+    return bool(timed and run.measured_s and _p99_s(run) > _SHORT * run.measured_s)

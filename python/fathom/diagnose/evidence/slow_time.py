@@ -11,6 +11,7 @@ import numpy as np
 
 from fathom.diagnose.evidence.load import IDLE_LOAD, LARGE_BYTES, worked
 from fathom.diagnose.evidence.tier import tier_of
+from fathom.diagnose.evidence.words import length
 
 if TYPE_CHECKING:
     from fathom.diagnose.evidence.device import Device, Flags
@@ -60,6 +61,11 @@ def around(slow: Flags) -> Flags:
         many = last - first + 1
         near[max(0, first - many) : last + 1 + many] = True
     return near & ~slow
+
+
+def of_the_time(disk: Device, chosen: Flags) -> str:
+    """How long some moments are, of all in which the disk worked: `36 min of 6.0 h`."""
+    return f"{length(disk.seconds[chosen].sum())} of {length(disk.seconds[worked(disk)].sum())}"
 
 
 def _grouped(slow: Flags) -> tuple[np.ndarray, np.ndarray]:

@@ -11,9 +11,9 @@ from fathom.diagnose.evidence.elsewhere import processors, stolen
 from fathom.diagnose.evidence.harm import of_storage
 from fathom.diagnose.evidence.join import onto
 from fathom.diagnose.evidence.load import FEWEST, middle, worked
-from fathom.diagnose.evidence.slow_time import stretches
+from fathom.diagnose.evidence.slow_time import of_the_time, stretches
 from fathom.diagnose.evidence.tier import tier_of
-from fathom.diagnose.evidence.words import length, number, seen, time
+from fathom.diagnose.evidence.words import number, seen, time
 from fathom.diagnose.metrics import Layer
 from fathom.diagnose.rule import DISKS, LATENCY, Kind, Need, Rule
 from fathom.finding import Finding, Remedy
@@ -49,8 +49,8 @@ def examine(system: System) -> Iterator[Finding]:
     asked, done = (middle(each[most.chosen]) for each in (file.values("iops"), onto(file, disk, "iops")))
     rates = f"{number(asked)} requests/s to the file, {number(done)} to "
     words = f"{time(above_s)} as the database sees it, {time(below_s)} as the disk does"
-    part, whole = file.seconds[most.chosen].sum(), file.seconds[worked(file)].sum()
-    when = f", in {length(part)} of {length(whole)}" if part < _MOST * whole else ""
+    always = file.seconds[most.chosen].sum() >= _MOST * file.seconds[worked(file)].sum()
+    when = "" if always else f", in {of_the_time(file, most.chosen)}"
     yield Finding(
         "D30",
         file.name,

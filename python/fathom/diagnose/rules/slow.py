@@ -10,10 +10,10 @@ import numpy as np
 from fathom.diagnose.evidence.below import located, to_record
 from fathom.diagnose.evidence.harm import LEAST_SESSIONS, of_storage, waiting
 from fathom.diagnose.evidence.load import FEWEST, busy, middle, worked
-from fathom.diagnose.evidence.slow_time import lasting
+from fathom.diagnose.evidence.slow_time import lasting, of_the_time
 from fathom.diagnose.evidence.starved import starved
 from fathom.diagnose.evidence.tier import tier_of
-from fathom.diagnose.evidence.words import length, number, seen, time
+from fathom.diagnose.evidence.words import number, seen, time
 from fathom.diagnose.rule import PATH_LATENCY, PATH_RATE, Kind, Rule
 from fathom.finding import Evidence, Finding
 
@@ -84,10 +84,8 @@ def _waiting(system: System, disk: Device, chosen: Flags) -> Iterator[Evidence]:
 def _of_the_time(system: System, disk: Device, chosen: Flags) -> str:
     """How long it is slow while requests queue, where that is a part of the log."""
     at_work, slow = worked(disk), disk.values("latency_s") > tier_of(system, disk).target_s
-    whole = disk.seconds[at_work].sum()
-    if disk.seconds[at_work & slow].sum() > _MOST * whole:
-        return ""
-    return f" in {length(disk.seconds[chosen & slow].sum())} of {length(whole)}"
+    always = disk.seconds[at_work & slow].sum() > _MOST * disk.seconds[at_work].sum()
+    return "" if always else f" in {of_the_time(disk, chosen & slow)}"
 
 
 RULE = Rule("L2", "slow volume of unknown cause", Kind.CAUSE, (PATH_RATE, PATH_LATENCY), examine)

@@ -9,10 +9,10 @@ import numpy as np
 
 from fathom.diagnose.evidence.harm import of_storage
 from fathom.diagnose.evidence.load import FEWEST, middle, worked
-from fathom.diagnose.evidence.slow_time import slow_time
+from fathom.diagnose.evidence.slow_time import of_the_time, slow_time
 from fathom.diagnose.evidence.sold import DOUBTFUL
 from fathom.diagnose.evidence.tier import tier_of
-from fathom.diagnose.evidence.words import length, number, seen, time
+from fathom.diagnose.evidence.words import number, seen, time
 from fathom.diagnose.rule import LATENCY, RATE, Kind, Rule
 from fathom.finding import Evidence, Finding, Remedy
 
@@ -87,8 +87,8 @@ def _slower(system: System, slow: Device, others: Sequence[Device]) -> tuple[flo
 
 def _when(slow: Device, chosen: Flags) -> str:
     """How long it is slow, where that is a part of the log."""
-    part, whole = slow.seconds[chosen].sum(), slow.seconds[worked(slow)].sum()
-    return f" at the same time, {length(part)} of {length(whole)}" if part < whole else ""
+    always = slow.seconds[chosen].sum() >= slow.seconds[worked(slow)].sum()
+    return "" if always else f" at the same time, {of_the_time(slow, chosen)}"
 
 
 def _stacked(system: System) -> dict[str | None, set[str]]:

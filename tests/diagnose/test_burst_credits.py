@@ -94,3 +94,25 @@ def test_gp3_is_of_the_size_that_the_log_needs(tmp_path: Path, size: int, throug
     assert remedy.commands[0].endswith(f"--iops 3000 --throughput {throughput}")
     assert "were needed while credits lasted" in remedy.action
     assert "125 MiB/s" in str(remedy.risk)
+
+
+@pytest.mark.parametrize(
+    ("values", "words"),
+    [
+        (np.linspace(100, 5, 60), "fell from 100 % to 5 % in 59 min: at that pace none are left 3.1 min after"),
+        (np.linspace(100, 41, 60), "fell from 100 % to 41 % in 59 min: at that pace none are left 41 min after"),
+        (np.r_[np.linspace(90, 12, 30), np.linspace(12, 90, 30)], "were down to 12 %"),
+        (np.linspace(100, 51, 60), None),
+        (np.full(60, 30.0), None),
+        (np.linspace(60, 0, 60), None),
+    ],
+)
+def test_credits_that_run_out_are_told_before_anything_is_slow(
+    tmp_path: Path, values: np.ndarray, words: str | None
+) -> None:
+    times = [f"2026-03-02T22:{at:02}:00Z" for at in range(60)]
+    entry = {"Id": "m1", "Label": "BurstBalance vol-0123456789abcdef0", "Timestamps": times, "Values": values.tolist()}
+    log = tmp_path / "cloudwatch"
+    log.write_text(json.dumps({"MetricDataResults": [entry]}))
+    found = [each for each in diagnosed(log).findings if each.rule == "D31"]
+    assert [True] * bool(words) == [bool(words) and words in each.what for each in found], found

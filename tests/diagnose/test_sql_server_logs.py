@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from make_pdh import pdh
 
 from fathom.diagnose import log as reader
 from fathom.diagnose.diagnose import diagnose
@@ -54,6 +55,30 @@ def test_a_file_that_grows_is_named_as_the_statement_needs_it(tmp_path: Path, pa
     (command,) = found.findings[0].remedies[0].commands
     wanted = f"ALTER DATABASE [o'erp] MODIFY FILE (NAME = N'erp''s', SIZE = 32GB, FILEGROWTH = {growth})"
     assert command == wanted
+
+
+@pytest.mark.parametrize(
+    ("counter", "words"),
+    [("Data File(s) Size (KB)", "data files of erp grow "), ("Log File(s) Size (KB)", "log of erp grows ")],
+)
+def test_files_that_grow_are_seen_by_perfmon_alone(tmp_path: Path, counter: str, words: str) -> None:
+    paths = [rf"\\SQL01\SQLServer:Databases({name})\{counter}" for name in ("erp", "tempdb")]
+    disk = r"\\SQL01\PhysicalDisk(1 D:)\{}"
+    paths += [disk.format(name) for name in ("Disk Writes/sec", "Avg. Disk sec/Write")]
+    size, rows = 10 * 2**20, []
+    for number in range(120):
+        grows = number % 12 in {4, 5}
+        size += 2**20 if grows else 0
+        rows.append([str(size), "8192", "400", "0.045" if grows else "0.002"])
+    log = tmp_path / "perfmon.csv"
+    log.write_text(pdh(rows, paths))
+    with reader.read([log]) as opened:
+        found = diagnose(opened)
+    assert found.verdict.rule == "D29", found.verdict
+    assert words in found.verdict.sentence
+    assert "ALTER DATABASE [erp] MODIFY FILE" in found.findings[0].remedies[0].commands[-1]
+    growth = "64MB" if "Log" in counter else "512MB"
+    assert f"FILEGROWTH = {growth}" in found.findings[0].remedies[0].commands[-1]
 
 
 @pytest.mark.parametrize(

@@ -105,6 +105,10 @@ def _events(name: str, meaning: str) -> Metric:
     return Metric(name, "1", Kind.EVENTS, meaning)
 
 
+def _grown(name: str, meaning: str) -> Metric:
+    return Metric(name, "B", Kind.EVENTS, meaning)
+
+
 _STORAGE = (
     _rate("iops", "1/s", "requests completed; reads and writes, without flushes and discards"),
     _rate("read_iops", "1/s", "reads completed"),
@@ -226,6 +230,8 @@ _DATABASE = (
     _rate("log_page_images_per_s", "1/s", "full page images written to the log"),
     _rate("log_buffers_full_per_s", "1/s", "log writes forced by full log buffers"),
     _rate("file_grown_bytes_per_s", "B/s", "bytes by which a database's file became larger"),
+    _grown("data_grown_bytes", "bytes by which a database's data files became larger"),
+    _grown("log_grown_bytes", "bytes by which a database's log files became larger"),
     _events("log_growths", "growths of log files"),
     _events("log_shrinks", "shrinks of log files"),
     _gauge("log_used_percent", "%", "share of the log's space in use"),

@@ -125,6 +125,8 @@ _SQL_SERVER = {
         "log bytes flushed/sec": _C("log_bytes_per_s"),
         "log flush waits/sec": _C("log_flush_waits_per_s"),
         "log flush wait time": _C("log_flush_wait_s_per_s", 1e-3),
+        "data file(s) size (kb)": _C("data_grown_bytes", 1024, cumulative=True),
+        "log file(s) size (kb)": _C("log_grown_bytes", 1024, cumulative=True),
         "log growths": _C("log_growths", cumulative=True),
         "log shrinks": _C("log_shrinks", cumulative=True),
         "percent log used": _C("log_used_percent"),

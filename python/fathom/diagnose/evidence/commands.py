@@ -34,7 +34,14 @@ _AZURE_NAME = re.compile(r"[A-Za-z0-9][\w.-]*")
 """Names that no shell takes for anything else."""
 _PLACE = re.compile(r"(?<=\bDATABASE )x(?= )|(?<=\bCHECKDB \()x(?=\))")
 """Where a statement of SQL Server names the database."""
-_OF_DATABASES = ("log_flushes_per_s", "log_growths", "backup_bytes_per_s", "check_bytes_per_s")
+_OF_DATABASES = (
+    "log_flushes_per_s",
+    "data_grown_bytes",
+    "log_grown_bytes",
+    "log_growths",
+    "backup_bytes_per_s",
+    "check_bytes_per_s",
+)
 """Counters that each database of SQL Server has of its own."""
 _OF_VOLUME, _OF_INSTANCE = "aws ec2 modify-volume ", "aws ec2 modify-instance-attribute "
 _DEFAULTS = " --iops 3000 --throughput 125"

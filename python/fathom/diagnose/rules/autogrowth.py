@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
@@ -18,16 +18,35 @@ from fathom.diagnose.rule import PATH_LATENCY, Kind, Need, Rule
 from fathom.finding import Evidence, Finding, Remedy
 
 if TYPE_CHECKING:
-    from fathom.diagnose.evidence.device import Device, Flags
+    from fathom.diagnose.evidence.device import Device, Flags, Floats
     from fathom.diagnose.evidence.system import System
 
 _TIMES = 2.5
 """How many times as long requests take while a file grows."""
 _FEWEST, _LEAST_BYTES = 3, 1e6
 """Intervals in which it grows, and bytes per second: less is over before anybody notices."""
+_ONE_GROWTH = 0.5
+"""Growths of a log in an interval, as a mean over several: at least one in most of them."""
+_OF_A_FILE = "file_grown_bytes_per_s"
+_DATA = "data files"
+_PARTS = {"data_grown_bytes": _DATA, "log_grown_bytes": "log", "log_growths": "log"}
+"""What of a database grows, of which the server counts all files of a kind together."""
+_METRICS = (_OF_A_FILE, *_PARTS)
+_MEASURED, _COUNTED = 0.8, 0.6
+"""How sure a growth is whose bytes are known, and one of which only the number is."""
 _ZEROING = "PREEMPTIVE_OS_WRITEFILEGATHER"
 _ROOM = 1.25
 """How many times its size at the end of the log a file is advised to have."""
+
+
+class _Slowed(NamedTuple):
+    """A device with its latency while a file grows, and otherwise."""
+
+    device: Device
+    then: float
+    usual: float
+
+
 _REUSE = Remedy(
     "If it is a log, see what keeps it from being used again: a transaction that stays open, or no log backup.",
     ("SELECT name, log_reuse_wait_desc FROM sys.databases WHERE log_reuse_wait_desc <> 'NOTHING'",),
@@ -37,36 +56,48 @@ _REUSE = Remedy(
 
 
 def examine(system: System) -> Iterator[Finding]:
-    """Files by their size, or a database's count of growths of its log."""
+    """Files by their size, a database's files together by theirs, or its count of growths of its log."""
     for grower in (*system.of(Layer.DATABASE_FILE), *system.databases):
-        metric = "file_grown_bytes_per_s" if grower.layer is Layer.DATABASE_FILE else "log_growths"
-        if not grower.has(metric):
+        # Of a log's size and its growths, which say the same, the first.
+        shown = (found for metric in _METRICS if (found := _slows(system, grower, metric)) is not None)
+        found = next(shown, None)
+        if found is None:
             continue
-        slowed = [found for each in system.nearest if (found := _slowed(grower, metric, each)) is not None]
-        slowed = [(each, then, usual) for each, then, usual in slowed if then > tier_of(system, each).target_s]
-        if not slowed:
-            continue
-        grows = _grows(grower, metric)
+        metric, slowed = found
         harm = of_storage(system)
-        name = grower.name if metric == "file_grown_bytes_per_s" else f"The log of {grower.name}"
+        part = _PARTS.get(metric)
+        grows = f"{f'The {part} of {grower.name}' if part else grower.name} {'grow' if part == _DATA else 'grows'}"
+        used = "they are" if part == _DATA else "it is"
         yield Finding(
             "D29",
             grower.name,
-            f"{name} grows while it is used: what is added is written with zeros, and other I/O waits behind it.",
+            f"{grows} while {used} used: what is added is written with zeros, and other I/O waits behind it.",
             harm.severity,
-            0.8 if len(grows) and metric == "file_grown_bytes_per_s" else 0.6,
-            (_growth(grower, metric, grows), *_waits(system), *_slower(slowed)),
+            _COUNTED if metric == "log_growths" else _MEASURED,
+            (_growth(grower, metric), *_waits(system), *_slower(slowed)),
             harm.sentence,
             "the file grows as its data does, and the latency is that of the data",
-            (_fixed(system, grower), _REUSE),
+            (_fixed(system, grower, is_log=_is_log(grower, metric)), _REUSE),
         )
 
 
-def _fixed(system: System, grower: Device) -> Remedy:
+def _is_log(grower: Device, metric: str) -> bool:
+    return grower.name.casefold().endswith(".ldf") if metric == _OF_A_FILE else _PARTS[metric] != _DATA
+
+
+def _slows(system: System, grower: Device, metric: str) -> tuple[str, list[_Slowed]] | None:
+    """The metric with the devices that are slow while it tells of a growth; None where none is."""
+    if not grower.has(metric):
+        return None
+    slowed = [found for each in system.nearest if (found := _slowed(grower, metric, each)) is not None]
+    slowed = [each for each in slowed if each.then > tier_of(system, each.device).target_s]
+    return (metric, slowed) if slowed else None
+
+
+def _fixed(system: System, grower: Device, *, is_log: bool) -> Remedy:
     """Room for what will come. A size below the present one is an error."""
     file = grower.name
     size, known = system.number("file_bytes", file), system.fact("logical_name", file)
-    is_log = grower.layer is not Layer.DATABASE_FILE or file.casefold().endswith(".ldf")
     name = f"N'{known.replace(chr(39), 2 * chr(39))}'" if known else "LOGICAL_NAME"
     room = f"{math.ceil(_ROOM * size / 2**30)}GB" if size else "N"
     growth = "64MB" if is_log else "512MB"
@@ -83,38 +114,44 @@ def _fixed(system: System, grower: Device) -> Remedy:
     )
 
 
-def _grows(grower: Device, metric: str) -> Flags:
-    values = grower.values(metric)
-    return values >= (_LEAST_BYTES if metric == "file_grown_bytes_per_s" else 1)
+def _grows(grown: Floats, seconds: float, metric: str) -> Flags:
+    """Of values of a metric, each of an interval of `seconds`."""
+    if metric == "log_growths":
+        return grown >= _ONE_GROWTH
+    return grown >= _LEAST_BYTES * (1 if metric == _OF_A_FILE else seconds)
 
 
-def _slowed(grower: Device, metric: str, device: Device) -> tuple[Device, float, float] | None:
+def _slowed(grower: Device, metric: str, device: Device) -> _Slowed | None:
     """The device with its latency while the file grows and otherwise; None where that is no longer."""
     latency, grown = device.values("latency_s"), onto(device, grower, metric)
     # A server's own statistics do not name its machine.
     if None not in {device.host, grower.host} and device.host != grower.host:
         return None
-    grows = grown >= (_LEAST_BYTES if metric == "file_grown_bytes_per_s" else 0.5)
+    grows = _grows(grown, grower.interval_s, metric)
     rest = np.isfinite(grown) & ~grows & np.isfinite(latency)
     if (grows & np.isfinite(latency)).sum() < _FEWEST or rest.sum() < FEWEST:
         return None
     then, usual = middle(latency[grows]), middle(latency[rest])
-    return (device, then, usual) if then >= _TIMES * usual else None
+    return _Slowed(device, then, usual) if then >= _TIMES * usual else None
 
 
-def _growth(grower: Device, metric: str, grows: Flags) -> Evidence:
+def _growth(grower: Device, metric: str) -> Evidence:
+    grown = grower.values(metric)
+    grows = _grows(grown, grower.interval_s, metric)
     if metric == "log_growths":
-        words = f"The log grew {number(float(np.nansum(grower.values(metric))))} times"
+        words = f"The log grew {number(float(np.nansum(grown)))} times"
     else:
-        words = f"It grows by {megabytes(middle(grower.values(metric)[grows]))}"
+        rate = grown[grows] if metric == _OF_A_FILE else grown[grows] / grower.seconds[grows]
+        words = f"{'They grow' if _PARTS.get(metric) == _DATA else 'It grows'} by {megabytes(middle(rate))}"
     writes = middle(grower.values("write_size_bytes")[grows])
     sizes = f", in writes of {number(writes / 1024)} KiB" if writes > 0 else ""
     return seen(grower, f"{words} in {grows.sum()} intervals{sizes}.", grows)
 
 
-def _slower(slowed: list[tuple[Device, float, float]]) -> Iterator[Evidence]:
-    for device, then, usual in slowed[:3]:
-        yield seen(device, f"Requests to {device.name} take {time(then)} then, {time(usual)} otherwise.")
+def _slower(slowed: list[_Slowed]) -> Iterator[Evidence]:
+    for each in slowed[:3]:
+        name = each.device.name
+        yield seen(each.device, f"Requests to {name} take {time(each.then)} then, {time(each.usual)} otherwise.")
 
 
 def _waits(system: System) -> Iterator[Evidence]:
@@ -132,8 +169,9 @@ RULE = Rule(
         PATH_LATENCY,
         Need(
             (Layer.DATABASE_FILE, Layer.DATABASE),
-            ("file_grown_bytes_per_s", "log_growths"),
-            "perfmon SQLServer:Databases(*)\\Log Growths, or sizes of files: fathom record --print sqlserver",
+            _METRICS,
+            "perfmon SQLServer:Databases(*)\\Data File(s) Size (KB) and Log Growths, or sizes of files: "
+            "fathom record --print sqlserver",
         ),
     ),
     examine,

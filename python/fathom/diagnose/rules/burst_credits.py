@@ -2,19 +2,17 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from fathom.diagnose.evidence.commands import PAUSE
+from fathom.diagnose.evidence.credits import BURST_IOPS, MOST_MIB, without_credits
 from fathom.diagnose.evidence.harm import of_storage
 from fathom.diagnose.evidence.join import ranks
 from fathom.diagnose.evidence.load import FEWEST, IDLE_LOAD, middle
 from fathom.diagnose.evidence.sold import DOUBTFUL, SURE, is_in, sold_there
-from fathom.diagnose.evidence.surroundings import AWS
 from fathom.diagnose.evidence.unexplained import fallen, slow_part
 from fathom.diagnose.evidence.words import megabytes, number, seen, time
 from fathom.diagnose.rule import DISK_COLLECT, VOLUMES, Kind, Need, Rule
@@ -24,24 +22,10 @@ if TYPE_CHECKING:
     from fathom.diagnose.evidence.device import Device, Flags
     from fathom.diagnose.evidence.system import System
 
-BURST_IOPS = 3000.0
-"""gp2's burst rate, with 5.4 million credits at 3 IOPS per GiB (Amazon EBS user guide)."""
 _NEAR, _EXACT = 0.1, 0.02
 """How far from the burst rate a load may be that was served at it, and a rate that was held there."""
 _AGAIN, _MOMENTS = 1.2, 0.05
 """Credits that are spent stay so: no more than so many of the later moments may be above so many times the plateau."""
-
-_LEAST_MIB, _MOST_MIB = 125, 250
-"""Throughput of gp3 as sold by default, and the most that a gp2 had (Amazon EBS user guide)."""
-_NEEDED = 95
-"""Percentile of what was done while credits lasted that counts as needed."""
-
-_OTHER = Remedy(
-    "Take a size or type of volume whose rate does not depend on credits.",
-    (),
-    "Costs more.",
-    "No step down in the slow time.",
-)
 
 _LIKELY = 0.55
 """How sure a limit that lowers the rate is one of a spent burst in a cloud."""
@@ -75,7 +59,7 @@ def examine(system: System) -> Iterator[Finding]:
             (found.evidence,),
             harm.sentence,
             "the balance is above zero in the slow time",
-            (_OTHER if AWS in system.ruled_out else _gp3(disk, found.spent),),
+            (without_credits(system, disk, ~found.spent),),
         )
 
 
@@ -117,7 +101,7 @@ def _step(system: System, disk: Device) -> _Spent | None:
     if not (off < _NEAR and 80 <= after <= 0.7 * before and flat and (slower >= 1.4 or held)):
         return None
     moved = middle(disk.values("bytes_per_s")[chosen][:cut])
-    if moved > 1.05 * _MOST_MIB * 2**20 or (rates[cut:] > _AGAIN * after).sum() > max(3, _MOMENTS * (len(rates) - cut)):
+    if moved > 1.05 * MOST_MIB * 2**20 or (rates[cut:] > _AGAIN * after).sum() > max(3, _MOMENTS * (len(rates) - cut)):
         return None
     later = np.zeros(len(disk.times_ns), dtype=bool)
     later[chosen[cut:]] = True
@@ -165,24 +149,6 @@ def _lower(system: System, disk: Device) -> Iterator[Finding]:
         harm.sentence,
         "the burst balances of volume and instance are above zero in the slow time, and nobody set a limit",
         (_BALANCES,),
-    )
-
-
-def _gp3(disk: Device, spent: Flags) -> Remedy:
-    """The change to a gp3 that does what the volume did with credits."""
-    iops, moved = (middle(disk.values(metric)[~spent], _NEEDED) for metric in ("iops", "bytes_per_s"))
-    throughput, how = _LEAST_MIB, ""
-    if moved > 0:
-        # Rounded up to what people buy. At gp2's most this is below gp3's 0.25 MiB/s for each of 3,000 IOPS.
-        throughput = min(_MOST_MIB, max(_LEAST_MIB, math.ceil(moved / 2**20 / 25) * 25))
-        needed = f"{number(min(iops, BURST_IOPS))} IOPS and {number(moved / 2**20)} MiB/s"
-        how = f"; {needed} were needed while credits lasted"
-    return Remedy(
-        f"Change gp2 to gp3, whose rate does not depend on credits (or make gp2 at least 1 TiB){how}.",
-        (f"aws ec2 modify-volume --volume-id vol-ID --volume-type gp3 --iops 3000 --throughput {throughput}",),
-        f"gp3 as sold by default has {_LEAST_MIB} MiB/s, half of what a large gp2 has: more is paid for. Performance "
-        f"may differ while the change runs; EBS {PAUSE}.",
-        "No step down in the slow time.",
     )
 
 

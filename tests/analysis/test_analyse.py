@@ -83,7 +83,7 @@ def analysis_of(predictions: tuple[Prediction, ...]) -> Analysis:
 
 def test_headline_of_predictions_counts_the_bad_ones_too() -> None:
     cells = (prediction(0.02, calibrated=True), prediction(-0.4), prediction(None), prediction(None, predicted=False))
-    assert headline(analysis_of(predictions=cells), {}, ()) == (
+    assert headline(analysis_of(predictions=cells), {}, (), ()) == (
         "0 of 1 independent check held within 10 % (off by −40 %); 1 published cell was used for calibration; "
         "1 unpublished cell is predicted; 1 could not be predicted."
     )

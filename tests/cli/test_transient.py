@@ -149,3 +149,12 @@ def test_a_cache_that_holds_a_burst_back_is_told_what_would_let_it_in(
     text = said(fathom("simulate", study, "--quiet", "--out", "c"))
     assert ("cannot sustain 6,000/s in phase burst" in text) != longer
     assert ('volumes.cached.drain_target = "5min" volumes.cached.lag_max = "5min"' in text) != longer
+
+
+def test_a_percentile_of_a_handful_of_requests_says_so(fathom: Any) -> None:
+    text = said(fathom("io", "--model", "hdd/sata-7200", "--for", "2s", "--quiet", "--out", "c"))
+    assert " requests, too few to tell it)." in text
+    assert "Marked ?: fewer than ten requests of all runs lie beyond it." in text
+    text = said(fathom("io", "--model", "aws/gp3", "--depth", "16", "--for", "5s", "--quiet", "--out", "d"))
+    assert "too few to tell" not in text
+    assert "Marked ?" not in text

@@ -132,7 +132,7 @@ def analyse(campaign: Campaign) -> Analysis:
     analysis = replace(analysis, decision=made)
     return replace(
         analysis,
-        headline=headline(analysis, study, tables),
+        headline=headline(analysis, study, tables, runs),
         findings=advise(RuleInput(campaign, study, analysis, rules, spent)),
     )
 

@@ -10,6 +10,7 @@ from fathom.analysis.variants import Variant, label, of_variant, variant_key
 from fathom.analysis.words import capital, number, quantity, short
 from fathom.metrics import metric as metric_facts
 from fathom.results import Run
+from fathom.tail import few
 
 RATES = ("iops", "nopm", "opm", "transactions_per_second", "rows_per_second", "commits_per_second")
 _HEAD = ("mb_per_s", "latency_ms", "latency_p99_ms")
@@ -25,24 +26,24 @@ def means(analysis: Analysis, variant: Variant) -> dict[str, float]:
     return {summary.metric: summary.mean.value for summary in mine if summary.mean is not None}
 
 
-def figures_in_words(analysis: Analysis, study: Mapping[str, Any]) -> list[str]:
+def figures_in_words(analysis: Analysis, study: Mapping[str, Any], runs: Sequence[Run]) -> list[str]:
     """A sentence for each of the first variants: its rate, throughput, mean and p99 latency."""
     variants = list({variant_key(s.variant): s.variant for s in analysis.summaries}.values())
-    said = [_sentence_of(analysis, variant, study) for variant in variants[:_MOST]]
+    said = [_sentence_of(analysis, variant, study, of_variant(runs, variant)) for variant in variants[:_MOST]]
     more = len(variants) - _MOST
     return [text for text in said if text] + (
         [f"{more} further {'variant' if more == 1 else 'variants'} below."] if more > 0 else []
     )
 
 
-def _sentence_of(analysis: Analysis, variant: Variant, study: Mapping[str, Any]) -> str:
+def _sentence_of(analysis: Analysis, variant: Variant, study: Mapping[str, Any], runs: Sequence[Run]) -> str:
     found = means(analysis, variant)
     first = next((name for name in (analysis.metric, *RATES) if name in found), None)
     if first is None:
         return ""
     parts = [f"{_named(first)}{quantity(found[first], metric_facts(first).unit)}"]
     parts += [
-        f"{_word(name)}{quantity(found[name], metric_facts(name).unit)}"
+        f"{_word(name)}{quantity(found[name], metric_facts(name).unit)}{_counted(name, runs)}"
         for name in ("iops", *_HEAD)
         if name in found and name != first
     ]
@@ -50,6 +51,12 @@ def _sentence_of(analysis: Analysis, variant: Variant, study: Mapping[str, Any])
     if any("latency" in name for name in (first, *_HEAD) if name in found) and _overloaded(analysis, variant):
         parts[-1] += " (of answered requests)"
     return capital(f"{who}{', '.join(parts)}.")
+
+
+def _counted(name: str, runs: Sequence[Run]) -> str:
+    """Of how many requests a percentile is, where these are too few to tell it."""
+    too_few = few(name, runs)
+    return "" if too_few is None else f" (of {number(too_few.requests)} requests, too few to tell it)"
 
 
 def _overloaded(analysis: Analysis, variant: Variant) -> bool:

@@ -32,6 +32,7 @@ from fathom.metrics import metric as metric_facts
 
 if TYPE_CHECKING:
     from fathom.analysis.load import LoadTable
+    from fathom.results import Run
 
 WITHIN = 0.10
 """Published cells count as met within this relative error."""
@@ -51,13 +52,13 @@ _WIDE = 2.0
 """An interval whose ends are this many times apart is told as factors: per cent of what is lost end at 100."""
 
 
-def headline(analysis: Analysis, study: Mapping[str, Any], tables: Sequence[LoadTable]) -> str:
+def headline(analysis: Analysis, study: Mapping[str, Any], tables: Sequence[LoadTable], runs: Sequence[Run]) -> str:
     """The sentence for an analysis that is complete but for it: the goals, if there are any, then the figures."""
     goals = analysis.decision.goals
-    return " ".join([*([goals.sentence] if goals is not None else []), _figures(analysis, study, tables)])
+    return " ".join([*([goals.sentence] if goals is not None else []), _figures(analysis, study, tables, runs)])
 
 
-def _figures(analysis: Analysis, study: Mapping[str, Any], tables: Sequence[LoadTable]) -> str:
+def _figures(analysis: Analysis, study: Mapping[str, Any], tables: Sequence[LoadTable], runs: Sequence[Run]) -> str:
     comparisons, load = analysis.comparisons, analysis.load
     if comparisons:
         swept = load is not None and any(c.variant.get(load) != c.baseline.get(load) for c in comparisons)
@@ -69,7 +70,7 @@ def _figures(analysis: Analysis, study: Mapping[str, Any], tables: Sequence[Load
         return _of_predictions(analysis.predictions)
     if not any(summary.mean is not None for summary in analysis.summaries):
         return "No run finished, so there is no result yet."
-    return " ".join([*capacity(analysis, study), *figures_in_words(analysis, study)])
+    return " ".join([*capacity(analysis, study), *figures_in_words(analysis, study, runs)])
 
 
 def claim(comparison: Comparison, study: Mapping[str, Any], round_s: float | None = None) -> str:

@@ -29,9 +29,13 @@ def at_least(cell: Cell) -> Cell:
     return cell if cell.value is None else replace(cell, text=f"≥ {cell.text}")
 
 
+THIN = " ?"
+"""Behind a percentile that too few requests stand behind."""
+
+
 def thin(cell: Cell) -> Cell:
-    """A percentile that too few requests stand behind."""
-    return cell if cell.value is None else replace(cell, text=f"{cell.text} ?", tone=Tone.MUTED)
+    """Such a percentile."""
+    return cell if cell.value is None else replace(cell, text=f"{cell.text}{THIN}", tone=Tone.MUTED)
 
 
 def share(value: float | None, *, signed: bool = False, tone: Tone = Tone.PLAIN) -> Cell:

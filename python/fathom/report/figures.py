@@ -11,6 +11,7 @@ from fathom.report import cells
 from fathom.report.context import Context
 from fathom.report.document import Block, Cell, Column, Table
 from fathom.report.format import MISSING, quantity
+from fathom.tail import few
 
 _MOST = 12
 _PERCENTILES = ("", "_p50", "_p95", "_p99", "_p999")
@@ -52,7 +53,9 @@ def figures(context: Context) -> list[Block]:
         )
         shown = _without_lone(columns, latencies)
         folded = len(latencies) > _MOST
-        blocks.append(Table("latencies", "Latency by kind of request", *shown, collapsed=folded))
+        thin = any(cell.text.endswith(cells.THIN) for row in latencies for cell in row)
+        note = "Marked ?: fewer than ten requests of all runs lie beyond it." if thin else ""
+        blocks.append(Table("latencies", "Latency by kind of request", *shown, note, collapsed=folded))
     return blocks
 
 
@@ -68,11 +71,16 @@ def _by_kind(context: Context, variant: Variant, found: dict[str, float]) -> lis
     rows: dict[str, tuple[Cell, ...]] = {}
     for kind in latency_kinds(found):
         wanted = [f"{kind}latency{part}_ms" for part in _PERCENTILES]
-        rows[kind.replace("_", " ").strip() or "all"] = tuple(
-            cells.at_least(c) if context.leaves_out(variant, n) else c for n in wanted for c in [_cell(n, found)]
-        )
+        rows[kind.replace("_", " ").strip() or "all"] = tuple(_latency(context, variant, n, found) for n in wanted)
     alone = len(rows) == 2 and len(set(rows.values())) == 1
     return [(cells.text(kind), *row) for kind, row in rows.items() if not (alone and kind == "all")]
+
+
+def _latency(context: Context, variant: Variant, name: str, found: dict[str, float]) -> Cell:
+    cell = _cell(name, found)
+    if few(name, context.runs(variant)) is not None:
+        cell = cells.thin(cell)
+    return cells.at_least(cell) if context.leaves_out(variant, name) else cell
 
 
 def _without_lone(

@@ -129,9 +129,14 @@ impl Mirror {
 }
 
 /// What of acknowledged and flushed writes may be lost, and when; begins with "nothing" where one failure takes none.
-fn may_lose(legs: usize) -> String {
+fn may_lose(legs: usize, bitmap: bool) -> String {
     match legs {
         1 => "the loss of the only copy takes everything since the last backup".to_owned(),
+        _ if !bitmap => {
+            "after a crash, the loss of the leg that is trusted takes everything until all others are copied \
+            whole, for want of a bitmap"
+                .to_owned()
+        }
         _ => format!("nothing: {legs} copies, any {} of them may fail", legs - 1),
     }
 }
@@ -170,12 +175,12 @@ impl Volume for Mirror {
     }
 
     fn facts(&self) -> Vec<(&'static str, String)> {
-        let Some(status) = self.node.status() else { return Vec::new() };
+        let (Some(live), Some(status)) = (self.node.now(), self.node.status()) else { return Vec::new() };
         let legs = status.legs.iter().map(|leg| format!("{} {}", leg.name, leg.standing.name()));
         vec![
             ("legs", legs.collect::<Vec<_>>().join(", ")),
             ("generation", status.generation.to_string()),
-            ("may_lose", may_lose(status.legs.len())),
+            ("may_lose", may_lose(status.legs.len(), live.settings.bitmap)),
         ]
     }
 

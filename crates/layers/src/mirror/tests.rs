@@ -456,6 +456,7 @@ fn it_conforms_on_legs_with_volatile_caches_and_small_regions() {
 
 #[test]
 fn one_copy_declares_what_its_loss_takes() {
-    assert!(super::may_lose(1).contains("everything"));
-    assert!(super::may_lose(2).starts_with("nothing"));
+    assert!(super::may_lose(1, true).contains("everything"));
+    assert!(super::may_lose(2, true).starts_with("nothing"));
+    assert!(super::may_lose(2, false).contains("until all others are copied whole"));
 }

@@ -141,3 +141,39 @@ def test_a_queue_of_the_hypervisor_that_is_full_for_a_part_of_the_time_is_found(
     }
     found = diagnosed(written(tmp_path / "log", "esx1", made))
     assert ("D3" in {each.rule for each in found.findings}) == (rule == "D3"), found.verdict
+
+
+@pytest.mark.parametrize(("part", "size", "rule"), [(9, 8192, "D4"), (3, 8192, None), (9, 512 * 1024, None)])
+def test_an_array_that_is_slow_for_a_part_of_the_time_is_named_beside_a_guests_log(
+    tmp_path: Path, part: int, size: int, rule: str | None
+) -> None:
+    slow = np.arange(COUNT) % (COUNT // 3) < part / 3
+    iops = np.where(slow, 700.0 if size < 100_000 else 60.0, 900.0)
+    device = np.where(slow, 0.034, 0.0011) * noise(16)
+    lun = r"Physical Disk SCSI Device(naa.1)"
+    host = written(
+        tmp_path / "esx",
+        "esx1",
+        {
+            rf"{lun}\Commands/sec": iops * noise(17),
+            rf"{lun}\MBytes Read/sec": iops * np.where(slow, size, 8192) / 2**20,
+            rf"{lun}\Active Commands": iops * device,
+            rf"{lun}\Queued Commands": np.zeros(COUNT),
+            rf"{lun}\Device Q Depth": np.full(COUNT, 64.0),
+            rf"{lun}\Average Driver MilliSec/Command": 1e3 * device,
+            rf"{lun}\Average Kernel MilliSec/Command": np.full(COUNT, 0.02),
+            rf"{lun}\Average Guest MilliSec/Command": 1e3 * device + 0.02,
+        },
+    )
+    guest = written(
+        tmp_path / "guest",
+        "SQL01",
+        {
+            r"PhysicalDisk(1 E:)\Disk Reads/sec": iops * noise(18, 0.01),
+            r"PhysicalDisk(1 E:)\Avg. Disk sec/Read": device + 0.0001,
+        },
+    )
+    found = diagnosed(host, guest)
+    assert ("D4" in {each.rule for each in found.findings}) == (rule == "D4"), found.verdict
+    if rule:
+        assert found.verdict.rule == "D4", found.verdict

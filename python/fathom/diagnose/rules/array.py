@@ -19,6 +19,10 @@ if TYPE_CHECKING:
     from fathom.diagnose.evidence.system import System
 
 SLOW_S = 0.020
+_PART, _OUTSTANDING = 0.05, 0.5
+"""Share of the moments with I/O, and commands outstanding in them, from which people wait for it."""
+_LARGE_BYTES = 128 * 1024
+"""Mean size of commands that take long for their size, in a time in which the others are not slow."""
 
 
 def examine(system: System) -> Iterator[Finding]:
@@ -27,11 +31,9 @@ def examine(system: System) -> Iterator[Finding]:
         device, kernel = _below(lun), np.nan_to_num(lun.values("kernel_latency_s"))
         used = (lun.values("iops") > 0) & np.isfinite(device)
         slow = used & (device > SLOW_S) & (kernel < 0.002) & ~(lun.values("queued") > 0)
-        if (
-            slow.sum() < FEWEST
-            or slow.sum() < 0.2 * used.sum()
-            or float(np.nanmean((lun.values("iops") * device)[used])) < 0.5
-        ):
+        if slow.sum() < max(FEWEST, _PART * used.sum()) or middle((lun.values("iops") * device)[slow]) < _OUTSTANDING:
+            continue
+        if slow.sum() < 0.5 * used.sum() and middle(lun.values("size_bytes")[slow]) >= _LARGE_BYTES:
             continue
         harm = of_storage(system)
         yield Finding(

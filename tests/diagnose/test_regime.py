@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import numpy as np
+from cases.truth import GENERATED, outcomes
 from make_iostat import disk, iostat
 from test_surroundings import diagnosed
 
@@ -84,3 +85,10 @@ def test_two_loads_in_turn_have_no_bounds_in_common(tmp_path: Path) -> None:
     assert any(each.rule == "L1" for each in diagnosed(path).findings)
     path.write_text("\n".join(lines))
     assert not any(each.rule == "L1" for each in diagnosed(path).findings)
+
+
+def test_no_knee_is_fitted_to_a_time_that_others_made_slow() -> None:
+    """Of these cases most have one by their own figures."""
+    found = list(outcomes(8, 11, {"neighbour": GENERATED["neighbour"]}))
+    assert sum(each.first == "D20" for each in found) >= 6
+    assert not any(each.first == "D20" and "L1" in each.findings for each in found)

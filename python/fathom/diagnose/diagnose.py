@@ -16,7 +16,7 @@ from fathom.diagnose.evidence.harm import of_storage
 from fathom.diagnose.evidence.load import FEWEST, worked
 from fathom.diagnose.evidence.surroundings import fits, fitting
 from fathom.diagnose.evidence.system import System, system_of
-from fathom.diagnose.resolve import resolved, unexplained
+from fathom.diagnose.resolve import by_load, resolved, unexplained
 from fathom.diagnose.rule import Kind, Rule, rules
 from fathom.finding import Finding, Severity
 
@@ -122,7 +122,7 @@ def diagnose_system(system: System) -> Diagnosis:
     causes = resolved(_of(Kind.CAUSE, found))
     causes = sorted(unexplained(causes, _of(Kind.LOAD, found)), key=weight, reverse=True)
     elsewhere, loads = (sorted(_of(kind, found), key=weight, reverse=True) for kind in (Kind.ELSEWHERE, Kind.LOAD))
-    context = sorted(_of(Kind.CONTEXT, found), key=weight, reverse=True)
+    context = sorted(by_load(_of(Kind.CONTEXT, found), causes), key=weight, reverse=True)
     missing = _missing(system)
     rated = [device for device in system.devices if device.has("iops")]
     short = bool(rated) and all(worked(device).sum() < FEWEST for device in rated)

@@ -55,6 +55,9 @@ _EVERYWHERE = frozenset({"D2", "D3", "D6", "D8", "D4"})
 _JOBS = frozenset({"D16", "D17", "D18", "D29"})
 """Loads of a known job: a backup, a check, checkpoints, a file that grows."""
 
+_NOT_BY_LOAD = frozenset({"D4", "D20", "D24", "D27", "D30"})
+"""Causes that make a device slow in their own time, whatever its load is."""
+
 _NAMED = frozenset({"D27"})
 """Findings that decide against others on every device that their evidence is of: one waits for the other."""
 
@@ -78,6 +81,12 @@ def unexplained(causes: Sequence[Finding], loads: Sequence[Finding]) -> list[Fin
     """The causes without a device's highest rate where a job is known that asks for it: the job is what can change."""
     known = any(load.rule in _JOBS and load.confidence >= _SURE for load in loads)
     return [each for each in causes if not (known and each.rule == "D26")]
+
+
+def by_load(context: Sequence[Finding], causes: Sequence[Finding]) -> list[Finding]:
+    """The context without a load's regime where it is not the load that makes slow: its bounds would be of neither."""
+    other = any(cause.rule in _NOT_BY_LOAD and cause.confidence >= _SURE for cause in causes)
+    return [each for each in context if not (other and each.rule == "L1")]
 
 
 def _pairs(findings: Sequence[Finding]) -> Iterator[tuple[Finding, str, str]]:

@@ -9,6 +9,8 @@ from cases.truth import GENERATED, outcomes
 from make_iostat import disk, iostat
 from test_surroundings import diagnosed
 
+from fathom.diagnose.evidence.regime import fit
+
 COUNT = 120
 PLACES = np.arange(COUNT)
 MIDDLE = (PLACES >= 40) & (PLACES < 90)
@@ -82,9 +84,9 @@ def test_two_loads_in_turn_have_no_bounds_in_common(tmp_path: Path) -> None:
         cells = lines[places[at]].split()
         cells[3:5] = [f"{70 * float(each):.2f}" for each in cells[3:5]]
         lines[places[at]] = " ".join(cells)
-    assert any(each.rule == "L1" for each in diagnosed(path).findings)
+    assert fit(diagnosed(path).system.volumes[0]) is not None
     path.write_text("\n".join(lines))
-    assert not any(each.rule == "L1" for each in diagnosed(path).findings)
+    assert fit(diagnosed(path).system.volumes[0]) is None
 
 
 def test_no_knee_is_fitted_to_a_time_that_others_made_slow() -> None:

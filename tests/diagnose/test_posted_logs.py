@@ -181,3 +181,12 @@ def test_logs_that_share_no_moment_are_said_to(tmp_path: Path) -> None:
         "first (2026-03-02 22:00 to 2026-03-02 22:09 UTC) and other (2020-03-02 22:00 to 2020-03-02 22:09 UTC)" in text
     )
     assert "share no moment" not in shown(diagnosed(first, later)), "parts of one recording"
+
+
+@pytest.mark.parametrize("sign", ["> ", ">", ">> "])
+def test_a_quote_of_a_mail_is_read_as_what_it_quotes(tmp_path: Path, sign: str) -> None:
+    text = (Path(__file__).parent / "samples" / "iostat.txt").read_text(encoding="utf-8")
+    (tmp_path / "plain").write_text(text)
+    (tmp_path / "quoted").write_text("".join(f"{sign}{line}\n" for line in text.splitlines()))
+    with reader.read([tmp_path / "plain"]) as plain, reader.read([tmp_path / "quoted"]) as quoted:
+        assert plain.series.equals(quoted.series)

@@ -1,7 +1,7 @@
 """A log as importers read it: decompressed bytes, numbered lines, errors with positions.
 
-Compression (gzip, bzip2, xz, zip of one file) and encodings (UTF-8, UTF-16 with or without a byte order mark) are
-recognised here, so that no importer has to.
+Compression (gzip, bzip2, xz, zip of one file), quotes of mails, and encodings (UTF-8, UTF-16 with or without a byte
+order mark) are recognised here, so that no importer has to.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ import gzip
 import io
 import lzma
 import os
+import re
 import stat
 import zipfile
 import zlib
@@ -46,11 +47,26 @@ def _unzipped(path: Path) -> IO[bytes]:
     return path.open("rb")
 
 
+_LONGEST_QUOTE = 16 << 20
+"""Bytes; mails and posts are shorter."""
+_QUOTE = re.compile(rb"^(?:> ?)+", re.MULTILINE)
+
+
+def _unquoted(path: Path) -> IO[bytes]:
+    """What a mail or a post quotes; the file itself where some line is none of a quote."""
+    if path.stat().st_size <= _LONGEST_QUOTE:
+        data = path.read_bytes()
+        if all(line.startswith(b">") for line in data.splitlines() if line.strip()):
+            return io.BytesIO(_QUOTE.sub(b"", data))
+    return path.open("rb")
+
+
 _OPENERS: tuple[tuple[bytes, Callable[[Path], Any]], ...] = (
     (b"\x1f\x8b", gzip.open),
     (b"BZh", bz2.open),
     (b"\xfd7zXZ\x00", lzma.open),
     (b"PK\x03\x04", _unzipped),
+    (b">", _unquoted),
 )
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import textwrap
+from datetime import datetime, timedelta
 from pathlib import Path
 
 import numpy as np
@@ -190,3 +191,16 @@ def test_a_quote_of_a_mail_is_read_as_what_it_quotes(tmp_path: Path, sign: str) 
     (tmp_path / "quoted").write_text("".join(f"{sign}{line}\n" for line in text.splitlines()))
     with reader.read([tmp_path / "plain"]) as plain, reader.read([tmp_path / "quoted"]) as quoted:
         assert plain.series.equals(quoted.series)
+
+
+@pytest.mark.parametrize(("pause_s", "words"), [(20, "up to 25 s, 2 times"), (2, None), (7200, None)])
+def test_a_machine_that_stood_still_is_told(tmp_path: Path, pause_s: int, words: str | None) -> None:
+    log = iostat(tmp_path / "log", {"sda": disk(600 * noise(1), 0.4 * noise(2))})
+    lines, late, place = log.read_text().splitlines(), 0, 0
+    for at, line in enumerate(lines):
+        if line.endswith("+0000"):
+            late, place = late + pause_s * (place in {40, 80}), place + 1
+            lines[at] = (datetime.fromisoformat(line) + timedelta(seconds=late)).isoformat()
+    log.write_text("\n".join(lines))
+    found = [each.what for each in diagnosed(log).checks if each.rule == "Q8"]
+    assert [True] * bool(words) == [bool(words) and words in each for each in found], found

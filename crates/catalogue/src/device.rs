@@ -26,13 +26,15 @@ pub(crate) struct Device {
     pub write: Direction,
     pub flush: Figure<Span>,
     pub distribution: Figure<Distribution>,
+    /// Share of seek and turn that is left where the drive has 32 requests to choose from; drives with heads only.
+    pub queued_positioning: Option<Figure<f64>>,
     pub volatile_cache: Option<Figure<Bytes>>,
     pub max_transfer: Option<Figure<Bytes>>,
     pub atomic_write_unit: Option<Figure<Bytes>>,
     pub geometry: Geometry,
 }
 
-figures!(Device: size, read, write, flush, distribution, volatile_cache, max_transfer, atomic_write_unit, geometry);
+figures!(Device: size, read, write, flush, distribution, queued_positioning, volatile_cache, max_transfer, atomic_write_unit, geometry);
 
 /// `[device.size]`
 #[derive(Debug, Clone, Deserialize)]
@@ -195,7 +197,7 @@ impl Device {
                 flush: self.flush.value,
                 servers,
                 distribution: self.distribution.at(overrides.assumed),
-                positioning: positioning(&self.read, &self.write),
+                positioning: self.positioning(),
                 volatile_cache: bytes(&self.volatile_cache),
                 max_transfer: bytes(&self.max_transfer),
                 atomic_write_unit: bytes(&self.atomic_write_unit),
@@ -207,11 +209,25 @@ impl Device {
         })
     }
 
+    fn positioning(&self) -> Option<Positioning> {
+        let half = |direction: &Direction| direction.half_turn.as_ref().map(|half| half.value.as_nanos());
+        let moved = |direction: &Direction| {
+            let seek = direction.seek.as_ref()?.value.as_nanos();
+            Some(Span::from_nanos(seek.saturating_add(half(direction)?)))
+        };
+        let turn = Span::from_nanos(half(&self.write)?.saturating_mul(2));
+        let queued = self.queued_positioning.as_ref().map_or(1.0, |figure| figure.value);
+        Some(Positioning { read: moved(&self.read)?, write: moved(&self.write)?, turn, queued })
+    }
+
     /// The key and the mistake, if the figures contradict each other.
     pub(crate) fn problem(&self) -> Option<(String, &'static str)> {
         let own = |(key, problem): (&str, &'static str)| (format!("device.{key}"), problem);
         if self.size.default.value > self.size.max.value || self.size.default.value == Bytes::ZERO {
             return Some(own(("size", "default must be above zero and at most max")));
+        }
+        if self.queued_positioning.as_ref().is_some_and(|queued| !(0.01..=1.0).contains(&queued.value)) {
+            return Some(own(("queued_positioning", "a share from 0.01 to 1 is left")));
         }
         (self.read.problem().map(|problem| ("read", problem)))
             .or_else(|| self.write.problem().map(|problem| ("write", problem)))
@@ -221,16 +237,6 @@ impl Device {
             .or_else(|| self.geometry.problem())
             .map(own)
     }
-}
-
-fn positioning(read: &Direction, write: &Direction) -> Option<Positioning> {
-    let half = |direction: &Direction| direction.half_turn.as_ref().map(|half| half.value.as_nanos());
-    let moved = |direction: &Direction| {
-        let seek = direction.seek.as_ref()?.value.as_nanos();
-        Some(Span::from_nanos(seek.saturating_add(half(direction)?)))
-    };
-    let turn = Span::from_nanos(half(write)?.saturating_mul(2));
-    Some(Positioning { read: moved(read)?, write: moved(write)?, turn })
 }
 
 impl Direction {

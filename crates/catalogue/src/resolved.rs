@@ -138,6 +138,9 @@ pub struct Positioning {
     pub write: Span,
     /// A whole turn.
     pub turn: Span,
+    /// What is left of the read's and the write's where the drive has 32 requests to choose the next one from; 1 for a drive
+    /// that serves them in the order of their arrival.
+    pub queued: f64,
 }
 
 /// The shape of service times. Every one has the stated mean, so that changing the shape alone leaves throughput alone.

@@ -329,6 +329,9 @@ fn a_hard_disk_pays_for_movement() {
     assert_eq!((disk.service.servers, positioning.read), (1, Span::from_micros(11_560)));
     let random = disk.service.read.latency(Bytes::kib(4)).as_secs_f64() + positioning.read.as_secs_f64();
     assert!((80.0..90.0).contains(&(1.0 / random)), "{} random reads per second", 1.0 / random);
+    let queued = disk.service.read.latency(Bytes::kib(4)).as_secs_f64()
+        + positioning.queued * positioning.read.as_secs_f64();
+    assert!((170.0..210.0).contains(&(1.0 / queued)), "{} with 32 outstanding", 1.0 / queued);
     assert!(disk.service.volatile_cache.is_some());
 }
 

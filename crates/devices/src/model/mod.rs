@@ -8,6 +8,8 @@
 //! - `bandwidth` (bytes per second, unlimited): the rate at which a single request moves its bytes;
 //! - `positioning` (time, 0s): added when a request does not begin where the one before it ended (heads); a write into
 //!   the `volatile_cache` pays it when it is written back;
+//! - `queued_positioning` (0.01 to 1, 1): the share of `positioning` that is left where the device has 32 requests to choose
+//!   the next one from (NCQ), and with fewer in proportion to a power of their number: 0.4 leaves 0.63 with 6;
 //! - `turn` (time, 0s): of a rotating medium. A write that must be on the medium and begins where the one before it ended
 //!   has missed its place unless it was there in time, and waits for it to come round. One that jumps to a part of a
 //!   physical sector takes a turn more: the sector is read first;
@@ -45,7 +47,8 @@
 //! ```
 //!
 //! # Limits
-//! First come, first served: no reordering by the device, no merging, no hits in the device's own cache. A trim or
+//! First come, first served, also where `queued_positioning` shortens the mean as reordering does: what a drive overtakes
+//! would wait longer. No merging, no hits in the device's own cache. A trim or
 //! write-zeroes takes the time of a write without bytes. Transfer times are constant.
 
 mod settings;
@@ -78,15 +81,20 @@ pub struct ServiceTime {
     pub work_per_byte: f64,
     /// Further, for both, when the request does not start where the one before it ended.
     pub positioning: f64,
+    /// What is left of `positioning` with [`Self::QUEUE`] requests to choose the next one from; 1 for none of a choice.
+    pub queued: f64,
     /// One turn of a rotating medium; 0 of others.
     pub turn: f64,
 }
 
 impl ServiceTime {
+    /// Requests that a drive sorts at most: the depth of SATA's queue (NCQ).
+    pub const QUEUE: usize = 32;
+
     /// A server that is busy until the answer: `base` ns, and the request's bytes at a rate in bytes per second.
     pub fn new(base: Nanos, bytes_per_second: Option<f64>) -> Self {
         let (base, per_byte) = (base as f64, bytes_per_second.map_or(0.0, |rate| 1e9 / rate));
-        Self { base, per_byte, work: base, work_per_byte: per_byte, positioning: 0.0, turn: 0.0 }
+        Self { base, per_byte, work: base, work_per_byte: per_byte, positioning: 0.0, queued: 1.0, turn: 0.0 }
     }
 }
 
@@ -185,6 +193,12 @@ impl Service {
                 [time.base, time.per_byte, time.work, time.work_per_byte, time.positioning, time.turn];
             if !parts.iter().all(|part| part.is_finite() && *part >= 0.0) {
                 return Err(format!("the {kind} time has a negative or endless part"));
+            }
+            if !(0.01..=1.0).contains(&time.queued) {
+                return Err(format!(
+                    "the {kind}'s queued_positioning is {}; it is a share from 0.01 to 1",
+                    time.queued
+                ));
             }
         }
         self.shape.check()

@@ -135,6 +135,7 @@ fn time(mut section: Section<'_>) -> Option<ServiceTime> {
     let base = section.required_in("latency", Span::ZERO..=LONGEST);
     let work = section.optional_in("work", Span::ZERO..=LONGEST);
     let positioning = section.or_in("positioning", Span::ZERO, Span::ZERO..=LONGEST);
+    let queued = section.optional_in("queued_positioning", 0.01..=1.0);
     let turn = section.or_in("turn", Span::ZERO, Span::ZERO..=LONGEST);
     let per_byte = per_byte(&mut section, "bandwidth");
     let work_per_byte = self::per_byte(&mut section, "work_bandwidth").or(per_byte);
@@ -146,6 +147,7 @@ fn time(mut section: Section<'_>) -> Option<ServiceTime> {
         work: work.unwrap_or(base).as_nanos() as f64,
         work_per_byte: work_per_byte.unwrap_or(0.0),
         positioning: positioning.as_nanos() as f64,
+        queued: queued.unwrap_or(1.0),
         turn: turn.as_nanos() as f64,
     })
 }
@@ -225,6 +227,7 @@ impl From<&catalogue::Service> for Service {
             work: time.work.as_nanos() as f64,
             work_per_byte: 1e9 / time.work_bytes_per_s,
             positioning,
+            queued: service.positioning.map_or(1.0, |positioning| positioning.queued),
             turn: positioned(|positioning| positioning.turn),
         };
         Self {

@@ -3,7 +3,8 @@
 //!
 //! The answer to a request follows from the requests before it alone: with one queue and known service times, the
 //! next request starts on the server that is free first (Kiefer and Wolfowitz 1955). So each request is asked once, at
-//! its arrival, and the shell sleeps once.
+//! its arrival, and the shell sleeps once. A device that chooses the nearest of its requests positions faster the more
+//! it has; how many those are at the arrival shortens the time, and the order stays.
 
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};
@@ -35,7 +36,16 @@ pub(super) struct Station {
     physical_sector: u64,
     // When the heads were there.
     passed: Nanos,
+    choice: Option<Choice>,
     cache: Option<Cache>,
+}
+
+/// Of requests that a device chooses the next one from.
+struct Choice {
+    // When each that has a server ends.
+    ends: BinaryHeap<Reverse<Nanos>>,
+    // What a share that is left of positioning with all of `QUEUE` is raised to, by how many there are.
+    powers: [f64; ServiceTime::QUEUE + 1],
 }
 
 struct Cache {
@@ -75,6 +85,7 @@ impl Station {
             head: 0,
             physical_sector: u64::from(physical_sector),
             passed: 0,
+            choice: Choice::of(&service),
             cache,
             service,
         }
@@ -100,6 +111,9 @@ impl Station {
             cache => {
                 let start = occupy(&mut self.free, now, busy);
                 self.passed = start + busy;
+                if let Some(choice) = &mut self.choice {
+                    choice.ends.push(Reverse(start + busy));
+                }
                 // A write that must be on the medium ends when the server has done with it.
                 let forced = cache.is_some() && kind == Kind::Write;
                 let span = if forced { busy } else { latency };
@@ -133,8 +147,10 @@ impl Station {
         };
         let factor = self.sampler.draw(&mut self.random);
         let jumps = request.offset != self.head;
-        let positioning = if jumps { time.positioning } else { 0.0 };
-        let ServiceTime { base, per_byte, work, work_per_byte, turn, .. } = *time;
+        let ServiceTime { base, per_byte, work, work_per_byte, turn, positioning, queued } = *time;
+        let waiting = self.cache.as_ref().map_or(0, |cache| cache.queued.len());
+        let left = self.choice.as_mut().map_or(1.0, |choice| choice.left(now, waiting, queued));
+        let positioning = if jumps { positioning * left } else { 0.0 };
         let turning = if turn > 0.0 && kind == Kind::Write {
             self.turning(now, request, (jumps, cached), turn, base * factor)
         } else {
@@ -168,6 +184,25 @@ impl Station {
             return 0.0;
         }
         turn - ((now - self.passed) as f64 + command) % turn
+    }
+}
+
+impl Choice {
+    /// None of a device that has none.
+    fn of(service: &Service) -> Option<Self> {
+        let all = (ServiceTime::QUEUE as f64).ln();
+        (service.read.queued < 1.0 || service.write.queued < 1.0).then(|| Self {
+            ends: BinaryHeap::new(),
+            powers: std::array::from_fn(|count| (count.max(1) as f64).ln() / all),
+        })
+    }
+
+    /// What is left of positioning for one that arrives at `now`, with so many write-backs waiting.
+    fn left(&mut self, now: Nanos, waiting: usize, queued: f64) -> f64 {
+        while self.ends.peek().is_some_and(|Reverse(end)| *end <= now) {
+            self.ends.pop();
+        }
+        queued.powf(self.powers[(self.ends.len() + waiting + 1).min(ServiceTime::QUEUE)])
     }
 }
 
@@ -361,6 +396,24 @@ mod tests {
         assert_eq!(read(0, 8192), 9_000_000);
         assert_eq!(read(10_000_000, 12288), 1_000_000);
         assert_eq!(read(20_000_000, 0), 9_000_000);
+    }
+
+    #[test]
+    fn a_choice_of_requests_shortens_positioning_and_none_does_not() {
+        let mut disk = service(1, None);
+        (disk.read.positioning, disk.read.queued) = (8e6, 0.4);
+        let mut station = station(disk);
+        let mut spans = (0..64).map(|place| {
+            let answer = station.ask(0, Kind::Read, &Request::new(place << 20, 4096));
+            answer.at - answer.waited
+        });
+        // The first request begins where the heads are.
+        assert_eq!(spans.next(), Some(1_000_000));
+        let jumps: Vec<Nanos> = spans.collect();
+        assert_eq!(jumps[0], 1_000_000 + (8e6 * 0.4_f64.powf(0.2)).round() as Nanos, "two of 32");
+        assert!(jumps.is_sorted_by(|a, b| a >= b));
+        assert_eq!(jumps[30..], [4_200_000; 33], "all 32 and more");
+        assert_eq!(station.ask(1_000_000_000, Kind::Read, &Request::new(0, 4096)).at, 1_009_000_000);
     }
 
     /// Turns of 8 ms; the command takes 0.1 ms, a sector passes in no time.

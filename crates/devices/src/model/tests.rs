@@ -105,11 +105,18 @@ fn settings_are_read_as_the_manual_says() {
         size = "8TiB"
         servers = 32
         read = { latency = "4ms", bandwidth = "200MB/s" }
-        write = { latency = "300us", work = "5ms", bandwidth = "400MB/s", work_bandwidth = "100MB/s" }
+        write = { latency = "300us", work = "5ms", bandwidth = "400MB/s", work_bandwidth = "100MB/s", queued_positioning = 0.5 }
         distribution = { kind = "log-normal", sigma = 0.5 }
     "#;
-    let write =
-        ServiceTime { base: 3e5, per_byte: 2.5, work: 5e6, work_per_byte: 10.0, positioning: 0.0, turn: 0.0 };
+    let write = ServiceTime {
+        base: 3e5,
+        per_byte: 2.5,
+        work: 5e6,
+        work_per_byte: 10.0,
+        positioning: 0.0,
+        queued: 0.5,
+        turn: 0.0,
+    };
     let service = Service {
         read: ServiceTime::new(4_000_000, Some(2e8)),
         write,

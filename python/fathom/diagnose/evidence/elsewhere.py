@@ -74,7 +74,8 @@ def processors(system: System) -> Elsewhere | None:
         used = host.mean("cpu_percent")
         if not used >= 0:
             used = host.mean("cpu_user_percent") + host.mean("cpu_system_percent")
-        if used < FULL_PERCENT:
+        # Not known is not full.
+        if not used >= FULL_PERCENT:
             continue
         # What others got counts as busy, and no statement of this machine's is to blame for it.
         lost = stolen(system)

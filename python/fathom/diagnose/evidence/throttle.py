@@ -10,13 +10,14 @@ latency at other times is not throttled there.
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from fathom.diagnose.evidence.device import Device
-from fathom.diagnose.evidence.join import adapters, onto
+from fathom.diagnose.evidence.join import adapters, correlation, onto
 from fathom.diagnose.evidence.load import (
     FEWEST,
     TIGHT,
@@ -112,6 +113,8 @@ _LOADED = 0.05
 """Part of the requests of all disks, from which a disk counts."""
 _SLOWED, _LEAST_S, _EQUAL = 2.0, 0.002, 0.1
 """Times the usual latency and least latency at a shared limit, and how far apart what it adds to each may be."""
+_AS_ONE, _WITH_EACH_OTHER = 0.95, 0.03
+"""Rank correlation of latencies from which disks wait for the same, and scatter of such a limit."""
 _LASTING = 0.05
 """Share of the time from which a limit that is reached matters; a moment at a limit is normal in a cloud."""
 
@@ -329,7 +332,7 @@ def _off(level: float, text: str) -> float:
 
 def together(system: System) -> Throttle | None:
     """A plateau of the sum over all disks of a host that none of them has alone."""
-    for _, disks in adapters(system):
+    for disks in _groups(system):
         whole = _sum(disks)
         loaded = [disk for disk in disks if disk.mean("iops") > _LOADED * whole.mean("iops")]
         for metric in ("iops", "bytes_per_s"):
@@ -352,16 +355,15 @@ def shared(system: System) -> tuple[Throttle, list[Device]] | None:
     """A level sum of volumes whose requests all wait as much longer, though each volume is level, too: with a mix that
     never changes the parts of a shared limit look like limits of their own. With the volumes; None without.
     """
-    clouds = system.of(Layer.CLOUD_VOLUME)
-    alike = [each for each in clouds if np.array_equal(each.times_ns, clouds[0].times_ns)]
-    for disks in (*(each for _, each in adapters(system)), *([alike] if len(alike) > 1 else [])):
+    for disks in _groups(system):
         whole = _sum(disks)
         loaded = [disk for disk in disks if disk.mean("iops") > _LOADED * whole.mean("iops")]
         plateaus = [each for m in ("iops", "bytes_per_s") if (each := plateau(whole, m)) and not served(whole, each)]
         if len(loaded) < 2 or not plateaus:
             continue
         found = min(plateaus, key=lambda each: each.spread)
-        if found.load_growth < 2 or not (has_risen(whole, found) and is_hard(whole, found, 2 * _STILL)):
+        within = _WITH_EACH_OTHER if _wait_together(loaded) else 2 * _STILL
+        if found.load_growth < 2 or not (has_risen(whole, found) and is_hard(whole, found, within)):
             continue
         quiet = quieter(whole, found)
         means = [[middle(disk.values("latency_s")[chosen]) for chosen in (found.chosen, quiet)] for disk in loaded]
@@ -382,6 +384,21 @@ def shared(system: System) -> tuple[Throttle, list[Device]] | None:
         evidence = (seen(whole, words, found.chosen),)
         return Throttle(f"together they are at {_rate(found)}{other}{limit}", 0.55, evidence), loaded
     return None
+
+
+def _wait_together(disks: list[Device]) -> bool:
+    """Whether the latencies of disks rise and fall as one: what they wait for is the same."""
+    first, *others = (disk.values("latency_s") for disk in disks)
+    return all(correlation(first, other) >= _AS_ONE for other in others)
+
+
+def _groups(system: System) -> Iterator[list[Device]]:
+    """Disks that may have a limit in common: those of an adapter or a host, and a cloud's volumes."""
+    yield from (disks for _, disks in adapters(system))
+    clouds = system.of(Layer.CLOUD_VOLUME)
+    alike = [each for each in clouds if np.array_equal(each.times_ns, clouds[0].times_ns)]
+    if len(alike) > 1:
+        yield alike
 
 
 def _spread(values: np.ndarray) -> float:

@@ -10,6 +10,7 @@ import numpy as np
 
 from fathom.diagnose.evidence.elsewhere import grants, locks, processors, stolen
 from fathom.diagnose.evidence.harm import LEAST_SESSIONS, has_waits, of_storage, sessions
+from fathom.diagnose.evidence.hung import hung
 from fathom.diagnose.evidence.load import FEWEST, IDLE_LOAD, worked
 from fathom.diagnose.evidence.slow_time import lasting, slow_time
 from fathom.diagnose.evidence.starved import starved
@@ -143,6 +144,7 @@ def _judged(system: System, disk: Device) -> _Judged | None:
     )
     # The slower a disk is, the fewer of its requests count.
     fine = not (high > tier.target_s and used) and (machine is not None or lasting(system, disk) is None)
+    fine = fine and not hung(system, disk).any()
     return _Judged(fine, seen(disk, f"{words}should keep {time(tier.target_s)}{idle}.", rest), machine)
 
 

@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from fathom.diagnose.evidence.harm import of_storage
-from fathom.diagnose.evidence.load import FEWEST, implied_load
-from fathom.diagnose.evidence.words import number, seen
+from fathom.diagnose.evidence.hung import hung
+from fathom.diagnose.evidence.load import FEWEST, implied_load, middle, worked
+from fathom.diagnose.evidence.words import length, number, seen, time
 from fathom.diagnose.rule import QUEUE, RATE, Kind, Rule
 from fathom.finding import Finding, Remedy
 
@@ -18,6 +19,19 @@ if TYPE_CHECKING:
     from fathom.diagnose.evidence.system import System
 
 
+_LOOK = Remedy(
+    "Look for a path failover, a snapshot, or a stun of the virtual machine at these times.",
+    (
+        "SQL Server error log: message 833",
+        "esxcli storage core path list",
+        "dmesg -T | grep -iE 'timeout|reset|blocked'",
+    ),
+    None,
+    "No interval without completions.",
+)
+_SHORTER = Remedy("Record with one sample a second.", ("fathom record",), None, "The length of each pause is seen.")
+_WITHIN = 0.6
+"""How sure stalls are that no interval shows as a whole."""
 _SHORTEST_S = 2.0
 _BUSY_PERCENT = 80.0
 _RARE, _NEAR, _AT_WORK = 0.2, 4, 0.2
@@ -36,32 +50,49 @@ def examine(system: System) -> Iterator[Finding]:
         stalled = (
             _lasting(still, disk.seconds) | (disk.values("stalled") > 0) | _caught(disk) | _held(disk) | _owed(disk)
         )
-        if not stalled.any() or not (disk.values("iops") > 0).any():
+        if not (disk.values("iops") > 0).any():
+            continue
+        if not stalled.any():
+            yield from _within(system, disk)
             continue
         harm = of_storage(system)
-        length = float(disk.seconds[stalled].sum())
+        lasted = float(disk.seconds[stalled].sum())
         yield Finding(
             "D24",
             disk.name,
-            f"{disk.name} stood still for {number(length)} s in all: requests outstanding, next to none completed.",
+            f"{disk.name} stood still for {number(lasted)} s in all: requests outstanding, next to none completed.",
             harm.severity,
             0.85,
             (seen(disk, _words(disk, stalled, np.maximum(at_end, mean)), stalled),),
             harm.sentence,
             "the recorder itself stood still then (missing intervals)",
-            (
-                Remedy(
-                    "Look for a path failover, a snapshot, or a stun of the virtual machine at these times.",
-                    (
-                        "SQL Server error log: message 833",
-                        "esxcli storage core path list",
-                        "dmesg -T | grep -iE 'timeout|reset|blocked'",
-                    ),
-                    None,
-                    "No interval without completions.",
-                ),
-            ),
+            (_LOOK,),
         )
+
+
+def _within(system: System, disk: Device) -> Iterator[Finding]:
+    """Stalls that are shorter than the log's intervals."""
+    held = hung(system, disk)
+    if not held.any():
+        return
+    harm, latency, at_work = of_storage(system), disk.values("latency_s"), worked(disk)
+    usual = middle(latency[at_work & ~held])
+    words = (
+        f"{held.sum()} intervals with a mean of {time(middle(latency[held]))}, and of {time(usual)} otherwise, at no "
+        f"more requests: {number(middle(implied_load(disk)[held]))} outstanding."
+    )
+    yield Finding(
+        "D24",
+        disk.name,
+        f"{disk.name} holds its requests now and then, for a part of an interval of {length(disk.interval_s)}, and "
+        "its own load does not explain that.",
+        harm.severity,
+        _WITHIN,
+        (seen(disk, words, held),),
+        harm.sentence,
+        "something else that uses the same storage works at these times",
+        (_SHORTER, _LOOK),
+    )
 
 
 def _words(disk: Device, stalled: Flags, load: Floats) -> str:

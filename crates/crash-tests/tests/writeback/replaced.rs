@@ -65,6 +65,17 @@ fn a_log_that_holds_writes_is_not_given_up_with_a_move_of_the_redo_ring() {
     let testbed = opened(&own, with_ring(&setup, &testbed.image()).1);
     assert_eq!(testbed.read_page(0, 1), 7);
     assert!(testbed.status().loss.is_none());
+    // The tail is the users' from now on: without the ring nothing there may be taken for the group's.
+    testbed.close().expect("it works");
+    let mut image = testbed.image();
+    image.pop();
+    for cache_is_blank in [false, true] {
+        if cache_is_blank {
+            image[setup.cache()].fill(0);
+        }
+        let why = refusal(&setup, image.clone());
+        assert!(["backing_unknown", "backing_in_use"].contains(&code(&why)), "{why}");
+    }
 }
 
 #[test]

@@ -7,6 +7,7 @@ use fathom_volume::{Action, Error, ErrorKind, Handle, Remedy, Result};
 use crate::codec::BLOCK;
 use crate::writeback::superblock::{CacheSuper, MemberMark, OriginSuper, name_hash};
 
+use super::io;
 use super::opening::Opening;
 use super::superblocks::Copies;
 
@@ -49,6 +50,29 @@ impl Opening {
                  --stop`), then set `ring` and `discard_cache = true` for one start: `{device}` is complete then"
             );
             return Err(self.refuse(ErrorKind::Misuse, "ring_added", why, vec![remedy]));
+        }
+        Ok(())
+    }
+
+    /// Clears the superblocks that this group had on a volume's tail before its redo ring moved to one of its own. They
+    /// would say that the volume ends before them, and the tail is the users' now.
+    pub async fn retire_tails(&self, origin: &OriginSuper, caches: &[Option<CacheSuper>]) -> Result<()> {
+        if self.parts.members.iter().any(|member| member.mark.is_some()) {
+            return Ok(());
+        }
+        // Its log is still there under the old name. A group that lies on this volume has one of its own.
+        let own = |found: &OriginSuper| {
+            found.uuid != origin.uuid && caches.iter().flatten().any(|cache| cache.uuid == found.uuid)
+        };
+        for member in &self.parts.members {
+            let at = at_the_end(&member.backing);
+            if self.origin_at(&member.backing, at).await?.as_ref().is_some_and(own) {
+                let blank = self.parts.pool.get(BLOCK);
+                blank.with_mut(|bytes| bytes.fill(0));
+                for offset in at {
+                    io::write(&member.backing, offset, &blank, true).await?;
+                }
+            }
         }
         Ok(())
     }

@@ -60,6 +60,7 @@ pub async fn open(parts: Parts) -> Result<Rc<Live>> {
     let foreseen = opening.foresee(&ring, &origin).await?;
     let Verdict { chosen, loss, later } = opening.decide(&foreseen, &caches).await?;
     opening.check_log_sectors(chosen.as_ref())?;
+    opening.retire_tails(&origin, &caches).await?;
     origin = opening.replay(&ring, &origin).await?;
     if let Some(later) = later {
         origin.generation = origin.generation.max(later.generation);

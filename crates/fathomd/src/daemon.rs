@@ -13,7 +13,7 @@ use crate::connection::Common;
 use crate::cut::Cancellation;
 use crate::exports::{Exports, Served};
 use crate::fuse::Mount;
-use crate::legs::tell_of_legs;
+use crate::legs::{tell_of_caches, tell_of_legs};
 use crate::listeners::Listeners;
 use crate::log::exit;
 use crate::memory::give_back_when_idle;
@@ -137,6 +137,7 @@ async fn live(settings: Settings, stack: &Stack<'_>, early: EarlySignals) -> Res
     for mirror in state.lifecycle.mirror_nodes() {
         context.spawn(tell_of_legs(context.clone(), Rc::clone(mirror)));
     }
+    context.spawn(tell_of_caches(context.clone(), state.lifecycle.clone()));
     let listeners = Listeners::open(&state, &ring, &common)?;
     if let Some(fuse) = &settings.fuse {
         let mount = Mount::open(&context, &common.pool, &common.exports, fuse).await?;

@@ -1,9 +1,13 @@
-//! Tells the log what becomes of the legs of mirrors: users see nothing of it, and a mirror that lacks a leg protects less.
+//! Tells the log what becomes of the legs of mirrors and of caches: users see nothing of it, and what lacks a leg protects
+//! less.
 
+use std::collections::BTreeMap;
 use std::rc::Rc;
 
 use fathom_layers::mirror::{LegStatus, Node, Standing};
+use fathom_layers::writeback::BEHIND;
 use fathom_runtime::{Context, SECOND, within};
+use fathom_stack::Lifecycle;
 
 /// Tells of each leg that is dropped or away, with the reason, and when it is in sync again.
 pub async fn tell_of_legs(context: Context, mirror: Rc<Node>) {
@@ -24,6 +28,32 @@ pub async fn tell_of_legs(context: Context, mirror: Rc<Node>) {
             // That the others have it in writing that a leg is in sync is no change of its state.
             let _ = within(&context, SECOND, mirror.changed()).await;
         }
+    }
+}
+
+/// Tells of each cache device that a group with two continues without, and when it counts again.
+pub async fn tell_of_caches(context: Context, lifecycle: Lifecycle) {
+    let mut told: BTreeMap<(String, String), &'static str> = BTreeMap::new();
+    loop {
+        for (group, status) in lifecycle.groups().filter(|(_, status)| status.legs.len() > 1) {
+            for (leg, standing) in status.legs {
+                let before = told.insert((group.to_owned(), leg.clone()), standing);
+                match (standing == BEHIND, before) {
+                    (true, before) if before != Some(BEHIND) => {
+                        tracing::warn!(
+                            group,
+                            leg,
+                            "a cache device is away or failed: the group continues on the other one"
+                        );
+                    }
+                    (false, Some(before)) if before != standing => {
+                        tracing::info!(group, leg, standing, "a cache device is in use again");
+                    }
+                    _ => {}
+                }
+            }
+        }
+        context.sleep(SECOND).await;
     }
 }
 

@@ -37,6 +37,7 @@ pub fn text(state: &State) -> String {
         line(&mut out, "fathomd_volume_outstanding", &labels(handle), handle.statistics().outstanding());
     }
     writeback(&mut out, state);
+    cache_legs(&mut out, state);
     device_time(&mut out, state);
     mirrors(&mut out, state);
     requests(&mut out, &volumes);
@@ -87,6 +88,17 @@ fn writeback(out: &mut String, state: &State) {
         head(out, &name, kind, help);
         for (group, status) in state.lifecycle.groups() {
             line(out, &name, &format!("group=\"{}\"", escape(group)), value(&status));
+        }
+    }
+}
+
+fn cache_legs(out: &mut String, state: &State) {
+    let name = "fathomd_writeback_leg";
+    head(out, name, "gauge", "1 for the state a cache device is in.");
+    for (group, status) in state.lifecycle.groups() {
+        for (leg, standing) in &status.legs {
+            let label = format!("group=\"{}\",leg=\"{}\",state=\"{standing}\"", escape(group), escape(leg));
+            line(out, name, &label, 1);
         }
     }
 }

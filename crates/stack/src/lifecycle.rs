@@ -38,12 +38,14 @@ impl Lifecycle {
         &self.mirrors
     }
 
-    /// Legs that mirrors can do without, and the volumes below them.
+    /// Legs that mirrors and caches can do without, and the volumes below them.
     fn left_behind(&self) -> BTreeSet<String> {
         let mut found = BTreeSet::new();
         let legs = self.mirrors().flat_map(|(_, status)| status.legs);
         let away = legs.filter(|leg| leg.standing == Standing::Away).map(|leg| leg.name);
-        let mut open: Vec<String> = away.collect();
+        let caches = self.groups().flat_map(|(_, status)| status.legs);
+        let behind = caches.filter(|(_, standing)| *standing == writeback::BEHIND).map(|(name, _)| name);
+        let mut open: Vec<String> = away.chain(behind).collect();
         while let Some(name) = open.pop() {
             open.extend(self.shapes.children(&name));
             found.insert(name);
@@ -72,8 +74,8 @@ impl Lifecycle {
         Ok(())
     }
 
-    /// Makes everything answered durable where it is: every node is flushed, from the top down. What a mirror has left
-    /// behind counts for nothing.
+    /// Makes everything answered durable where it is: every node is flushed, from the top down. What a mirror or a cache
+    /// has left behind counts for nothing.
     ///
     /// # Errors
     /// The first that fails; the others are flushed all the same.

@@ -339,3 +339,39 @@ fn of_three_legs_that_were_each_opened_alone_any_one_can_stay() {
     drop(client);
     stop(&mut daemon);
 }
+
+#[test]
+fn one_of_two_cache_devices_that_is_not_there_is_told_and_hinders_no_stop() {
+    let folder = directory();
+    let file = |name: &str, size: u32| {
+        format!(
+            "[volumes.{name}]\nkind = \"file\"\npath = \"{}\"\nsize = \"{size}MiB\"\n",
+            leg(&folder, name).display()
+        )
+    };
+    let text = format!(
+        "{}{}{}{}[volumes.data]\nkind = \"writeback\"\nbacking = \"disk\"\ncache = \"one\"\ncache_copy = \"two\"\n\
+         durability = \"cache-mirrored\"\n[exports.data]\nvolume = \"data\"\n",
+        sockets(&folder),
+        file("disk", 64),
+        file("one", 128),
+        file("two", 128)
+    );
+    let mut daemon = Daemon::make_in(&folder, &text);
+    stop(&mut daemon);
+    fs::remove_file(leg(&folder, "two")).expect("it was there");
+    again(&mut daemon, &text);
+    until("it is told", || daemon.log().contains("a cache device is away or failed"));
+    assert!(
+        daemon
+            .ask("GET", "/metrics")
+            .1
+            .contains("fathomd_writeback_leg{group=\"data\",leg=\"two\",state=\"behind\"} 1")
+    );
+    write_all(&daemon, 7);
+    let (head, answer) = daemon.ask("POST", "/drain");
+    assert!(head.contains("200"), "{head}: {answer}");
+    stop(&mut daemon);
+    let held = fs::read(leg(&folder, "disk")).expect("it is there");
+    assert!((0..BLOCKS).all(|block| held[(block * 16) as usize * BLOCK..][..BLOCK] == [7; BLOCK]));
+}

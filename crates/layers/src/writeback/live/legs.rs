@@ -26,6 +26,9 @@ use super::{Live, io};
 /// Bytes copied to a returning leg at a time.
 const COPY: u64 = 1 << 20;
 
+/// The word for a leg that is left alone, in status and reports.
+pub const BEHIND: &str = "behind";
+
 /// What a leg is good for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Standing {
@@ -43,7 +46,7 @@ impl Standing {
         match self {
             Self::Current => "current",
             Self::Returning => "returning",
-            Self::Behind => "behind",
+            Self::Behind => BEHIND,
         }
     }
 }

@@ -43,6 +43,7 @@ use std::rc::Rc;
 use fathom_runtime::{Context, Nanos, Signal};
 use fathom_volume::{Error, ErrorKind, Handle, Pool, Result};
 
+pub use legs::BEHIND;
 pub use open::{most_payload, open};
 pub use opening::{Member, Parts};
 pub use state::Counts;

@@ -97,7 +97,7 @@ def run_recorded(script: str, folder: Path, answers: dict[str, str]) -> list[str
         "vgreduce",
         "pvremove",
     )
-    for name in (*commands, "wipefs", "pvs", "vgs", "lvs"):
+    for name in (*commands, "wipefs", "pvs", "vgs", "lvs", "blockdev", "dd"):
         answer = answers.get(name, "")
         record = f'printf "%s\\n" "{name} $*" >> {log}\n' if name in commands else ""
         program = folder / name
@@ -147,10 +147,45 @@ def test_lvm_touches_no_disk_that_holds_something_and_no_group_that_misses_one(t
     made = files("lvm", CACHED)
     (tmp_path / "full").mkdir()
     assert run_recorded(made["create.sh"].text, tmp_path / "full", {"wipefs": "0x438 ext4"}) == ["exit 1"]
+    (tmp_path / "bytes").mkdir()
+    assert run_recorded(made["create.sh"].text, tmp_path / "bytes", {"dd": "FTHMWCHE"}) == ["exit 1"]
     (tmp_path / "lost").mkdir()
     assert run_recorded(made["attach-cache.sh"].text, tmp_path / "lost", {"vgs": "partial"}) == ["exit 1"]
     (tmp_path / "on").mkdir()
     assert run_recorded(made["attach-cache.sh"].text, tmp_path / "on", {"pvs": "  fathom"}) == ["exit 0"]
+
+
+@pytest.mark.parametrize("at", [None, 0, 3 << 20, (64 << 20) - 8192])
+def test_lvm_sees_data_without_a_signature_and_takes_a_disk_that_it_freed(tmp_path: Path, at: int | None) -> None:
+    """With files for disks, and the real dd."""
+    disk = tmp_path / "disk"
+    disk.write_bytes(bytes(64 << 20))
+    if at is not None:
+        with disk.open("r+b") as file:
+            file.seek(at)
+            file.write(b"FTHMWORG" * 1024 * (160 if at == 3 << 20 else 1))
+    made = files("lvm", CACHED)
+
+    def run(name: str) -> list[str]:
+        text = re.sub(r"^disks=.*$", f"disks=({disk})", made[name].text, flags=re.MULTILINE)
+        folder = tmp_path / name
+        folder.mkdir(exist_ok=True)
+        return run_recorded(text.replace("dd if", "/bin/dd if"), folder, {"blockdev": str(64 << 20), "lvs": "cache"})
+
+    taken = run("attach-cache.sh")
+    assert taken[0] == ("exit 0" if at is None else "exit 1")
+    assert any(call.startswith("pvcreate") for call in taken) == (at is None)
+    if at is None:
+        disk.write_bytes(b"cached" * (64 << 20))
+        assert run("detach-cache.sh")[0] == "exit 0"
+        assert run("attach-cache.sh")[0] == "exit 0"
+
+
+def test_one_disk_is_not_used_twice_and_no_root_is_hidden() -> None:
+    with pytest.raises(CannotSayError, match="/dev/sdb: two volumes would lie on it"):
+        files("lvm", CACHED, devices={"ebs": "/dev/sdb", "nvme": "/dev/sdb", "other": "/dev/sdc"})
+    with pytest.raises(CannotSayError, match="the root of the system would be hidden"):
+        files("systemd", CACHED, mounts={EVIL: "/"})
 
 
 def test_storage_spaces_scripts_are_powershell() -> None:

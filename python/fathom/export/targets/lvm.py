@@ -6,6 +6,7 @@ instance may be stopped only after `detach-cache.sh`; the unit beside the script
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import dataclass
 
 from fathom.export.common import (
@@ -26,7 +27,7 @@ from fathom.export.common import (
 from fathom.export.quote import shell
 from fathom.export.rules import Kind, Only, Refused, Told, Used
 from fathom.export.settings import Node
-from fathom.export.target import ExportRequest, File, Target, cannot
+from fathom.export.target import CannotSayError, ExportRequest, File, Target, cannot
 
 PASSED = ("throttle", "adapter")
 """Layers that are the surroundings' business, not a logical volume."""
@@ -87,7 +88,21 @@ set -euo pipefail
 vg=${VG:-fathom}
 """
 
-CHECKED = """
+PLACES = """
+# Where a disk is looked at: 17 places of 64 KiB, from its first to its last. What has no signature, as a cache of
+# fathomd or a database's raw volume, is seen by its bytes.
+places() {
+    local size part
+    size=$(blockdev --getsize64 "$1")
+    for part in {0..16}; do
+        echo $(((size - 65536) * part / 16))
+    done
+}
+"""
+
+CHECKED = (
+    PLACES
+    + """
 # Nothing is overwritten: a disk that holds anything is refused.
 for disk in "${disks[@]}"; do
     if [ ! -b "$disk" ]; then
@@ -98,8 +113,16 @@ for disk in "${disks[@]}"; do
         echo "error: $disk holds something already (wipefs $disk shows what)" >&2
         exit 1
     fi
+    for at in $(places "$disk"); do
+        used=$(dd if="$disk" bs=64K count=1 iflag=skip_bytes skip="$at" status=none | tr -d '\\0' | wc --bytes)
+        if [ "$used" -gt 0 ]; then
+            echo "error: $disk holds data at byte $at; if nobody needs it, clear it: blkdiscard --zeroout $disk" >&2
+            exit 1
+        fi
+    done
 done
 """
+)
 
 
 @dataclass(frozen=True)
@@ -154,6 +177,9 @@ def write(request: ExportRequest) -> list[File]:
             for name, export in request.settings.exports.items()
             if export["volume"] == root and export.get("read_only") and _only_export(request, name, root)
         ]
+    twice = next((disk for disk, count in Counter(slow + fast).items() if count > 1), None)
+    if twice is not None:
+        raise CannotSayError([(twice, "two volumes would lie on it", "give each a disk of its own (--device)")])
     files = [File("create.sh", _create(slow, create, bool(fast)), program=True)]
     if fast:
         listed = " ".join(map(shell, fast))
@@ -327,6 +353,12 @@ def _detach_script(disks: str, commands: list[str]) -> str:
         '    lvconvert --yes --splitcache "$vg/$1"\n'
         '    lvremove --yes "$vg/$1_cache"\n'
         "}\n" + "\n".join(commands) + '\nvgreduce "$vg" "${disks[@]}"\npvremove --yes "${disks[@]}"\n'
+        f"{PLACES}\n"
+        "# What is left was written back: cleared where attach-cache.sh looks, which takes no disk with data.\n"
+        'for disk in "${disks[@]}"; do\n'
+        '    for at in $(places "$disk"); do\n'
+        '        dd if=/dev/zero of="$disk" bs=64K count=1 oflag=seek_bytes seek="$at" conv=notrunc,fsync status=none\n'
+        "    done\ndone\n"
     )
 
 

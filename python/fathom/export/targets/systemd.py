@@ -83,6 +83,9 @@ def write(request: ExportRequest) -> list[File]:
     for number, (name, export) in enumerate(request.settings.exports.items()):
         unit, device = _unit_of(daemon, name, export), _device(export, number)
         place = request.mounts.get(name)
+        if place is not None and not place.strip("/"):
+            what, why = f"--mount {name}={place}", "the root of the system would be hidden behind it"
+            raise CannotSayError([(what, why, "name a directory of its own")])
         if unit != daemon:
             result.append(File(f"system/{unit}", _attached(request, daemon, name, device, place is None)))
         if place is not None:

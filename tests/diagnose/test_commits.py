@@ -85,3 +85,24 @@ def test_times_that_postgresql_did_not_measure_are_told(tmp_path: Path, read_ms:
     notes = " ".join(fact.value for fact in diagnosed(log).system.facts if fact.name == "note")
     assert ("ALTER SYSTEM SET track_io_timing = on; SELECT pg_reload_conf()" in notes) is told
     assert "track_wal_io_timing" not in notes
+
+
+@pytest.mark.parametrize(
+    ("syncs", "each_ms", "words"),
+    [(440, 2.2, "each flush takes 2.20 ms"), (32, 30.0, "where no cache is safe"), (400, 0.3, None)],
+)
+def test_flushes_that_the_log_does_all_the_time_are_found_however_large(
+    tmp_path: Path, syncs: int, each_ms: float, words: str | None
+) -> None:
+    """Many commits share a flush where each takes long: it is no small one any more."""
+    rows = ["now,wal_records,wal_bytes,wal_write,wal_sync,wal_write_time,wal_sync_time"]
+    waits = ["now,wait_event_type,wait_event,state,sessions"]
+    for at in range(COUNT):
+        time, count = f"2026-03-02 22:{at // 6:02}:{at % 6 * 10:02}+00", 10 * at * syncs
+        rows.append(f"{time},{9 * count},{count * 100_000},{count},{count},{count * 0.01:.0f},{count * each_ms:.0f}")
+        waits.append(f"{time},LWLock,WALWrite,active,19")
+    log = tmp_path / "log"
+    log.write_text("\n".join([*rows, *waits]) + "\n")
+    found = diagnosed(log)
+    assert (found.verdict.rule == "D10") == (words is not None), found.verdict
+    assert words is None or words in found.verdict.sentence

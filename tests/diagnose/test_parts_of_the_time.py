@@ -177,3 +177,27 @@ def test_an_array_that_is_slow_for_a_part_of_the_time_is_named_beside_a_guests_l
     assert ("D4" in {each.rule for each in found.findings}) == (rule == "D4"), found.verdict
     if rule:
         assert found.verdict.rule == "D4", found.verdict
+
+
+@pytest.mark.parametrize("lowered", [8.0, 64.0, None])
+def test_a_depth_that_esxi_lowered_is_not_raised(tmp_path: Path, lowered: float | None) -> None:
+    full = FEW
+    depth = np.where(full, lowered or 64.0, 64.0)
+    lun = r"Physical Disk SCSI Device(naa.1)"
+    made = {
+        rf"{lun}\Commands/sec": np.where(full, 7000.0, 6000.0),
+        rf"{lun}\Active Commands": np.where(full, depth, 7.0),
+        rf"{lun}\Queued Commands": np.where(full, 60.0, 0.0),
+        rf"{lun}\Device Q Depth": depth,
+        rf"{lun}\Average Driver MilliSec/Command": np.full(COUNT, 1.1) * noise(14),
+        rf"{lun}\Average Kernel MilliSec/Command": np.where(full, 8.1, 0.02) * noise(15),
+    }
+    if lowered is None:
+        # Not every version has the column.
+        del made[rf"{lun}\Device Q Depth"]
+    found = diagnosed(written(tmp_path / "log", "esx1", made)).findings
+    remedies = next(each for each in found if each.rule == "D3").remedies
+    assert remedies[0].action.startswith("Look at the array's ports") == (lowered == 8.0)
+    commands = " ".join(remedies[0].commands)
+    assert ("lpfc_lun_queue_depth=128" in commands) == (lowered == 64.0)
+    assert ("lpfc_lun_queue_depth=DEPTH" in commands) == (lowered is None)

@@ -10,6 +10,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from make_iostat import Disk, disk, iostat
+from make_pdh import pdh
 from rich.console import Console
 from test_linux_logs import facts, reports, values
 from test_surroundings import diagnosed
@@ -204,3 +205,21 @@ def test_a_machine_that_stood_still_is_told(tmp_path: Path, pause_s: int, words:
     log.write_text("\n".join(lines))
     found = [each.what for each in diagnosed(log).checks if each.rule == "Q8"]
     assert [True] * bool(words) == [bool(words) and words in each for each in found], found
+
+
+def test_pauses_within_long_intervals_are_no_healthy_disk(tmp_path: Path) -> None:
+    """As means over intervals show them: at as many requests as usual. Of more requests they are a job."""
+    held = PLACES % 15 == 7
+    iops, latency = 600 * noise(3), np.where(held, 190.0, 0.8) * noise(4)
+    found = diagnosed(iostat(tmp_path / "log", {"sda": disk(np.where(held, 0.9, 1.0) * iops, latency)}))
+    assert found.verdict.rule == "D24", found.verdict
+    assert "for a part of an interval of 5.0 s" in found.verdict.sentence
+    job = diagnosed(iostat(tmp_path / "job", {"sda": disk(np.where(held, 4.0, 1.0) * iops, latency)}))
+    assert job.verdict.rule != "D24"
+
+
+def test_a_processor_that_nobody_counted_is_not_full(tmp_path: Path) -> None:
+    counters = (r"\\SQL01\PhysicalDisk(1 E:)\Avg. Disk Queue Length", r"\\SQL01\Memory\Available MBytes")
+    log = tmp_path / "log"
+    log.write_text(pdh([[str(40 + at % 5), "900"] for at in range(COUNT)], counters))
+    assert diagnosed(log).verdict.outcome is Outcome.UNKNOWN

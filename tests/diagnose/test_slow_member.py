@@ -8,6 +8,7 @@ from pathlib import Path
 
 import numpy as np
 from make_iostat import Disk, disk, iostat
+from make_pdh import pdh
 from test_surroundings import diagnosed
 
 from fathom.diagnose import log as reader
@@ -139,3 +140,16 @@ def test_layers_of_one_stack_share_no_load(tmp_path: Path) -> None:
     stacked = _stacked(system)
     assert stacked["one"] == {"limited", "cached", "stripe"}
     assert stacked["stripe"] == {"limited", "cached", "stripe", "nvme", "one", "other"}
+
+
+def test_a_disk_without_bytes_ends_nothing(tmp_path: Path) -> None:
+    """Bytes of reads were recorded and those of writes were not, and one of the disks writes only."""
+    paths, rows = [], []
+    for name in ("1 E:", "2 F:"):
+        counters = ("Disk Reads/sec", "Disk Writes/sec", "Disk Read Bytes/sec", "Avg. Disk sec/Write")
+        paths += [rf"\\SQL01\PhysicalDisk({name})\{counter}" for counter in counters]
+    for at in range(120):
+        rows.append(["50", str(100 + at % 2), "409600", "0.001", "0", str(150 + at % 2), "0", "0.001"])
+    log = tmp_path / "log"
+    log.write_text(pdh(rows, paths))
+    assert diagnosed(log).verdict.sentence

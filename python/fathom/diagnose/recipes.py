@@ -70,7 +70,7 @@ _AZURE = r"""
 VM=/subscriptions/SUB/resourceGroups/GROUP/providers/Microsoft.Compute/virtualMachines/NAME
 az monitor metrics list --resource $VM --interval PT1M --start-time 2026-01-31T00:00:00Z --end-time 2026-01-31T06:00:00Z \
   --aggregation Average --filter "LUN eq '*'" --output json --metrics "Data Disk Read Operations/Sec" \
-  "Data Disk Write Operations/Sec" "Data Disk Read Bytes/sec" "Data Disk Write Bytes/sec" "Data Disk Queue Depth" \
+  "Data Disk Write Operations/Sec" "Data Disk Read Bytes/sec" "Data Disk Write Bytes/sec" "Data Disk Queue Depth" "Data Disk Latency" \
   "Data Disk IOPS Consumed Percentage" "Data Disk Bandwidth Consumed Percentage" > disks.json
 az monitor metrics list --resource $VM --interval PT1M --start-time 2026-01-31T00:00:00Z --end-time 2026-01-31T06:00:00Z \
   --aggregation Average --output json --metrics "VM Cached IOPS Consumed Percentage" \

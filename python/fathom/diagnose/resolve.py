@@ -55,6 +55,9 @@ _EVERYWHERE = frozenset({"D2", "D3", "D6", "D8", "D4"})
 _JOBS = frozenset({"D16", "D17", "D18", "D29"})
 """Loads of a known job: a backup, a check, checkpoints, a file that grows."""
 
+_BY_JOBS = {"D26": 1.0, "D24": 0.6}
+"""What a job may be behind, and up to which confidence: a highest rate, and pauses that no interval shows whole."""
+
 _NOT_BY_LOAD = frozenset({"D4", "D20", "D24", "D27", "D30"})
 """Causes that make a device slow in their own time, whatever its load is."""
 
@@ -78,9 +81,9 @@ def resolved(findings: Sequence[Finding]) -> list[Finding]:
 
 
 def unexplained(causes: Sequence[Finding], loads: Sequence[Finding]) -> list[Finding]:
-    """The causes without a device's highest rate where a job is known that asks for it: the job is what can change."""
+    """The causes without those that a known job explains: the job is what can change."""
     known = any(load.rule in _JOBS and load.confidence >= _SURE for load in loads)
-    return [each for each in causes if not (known and each.rule == "D26")]
+    return [each for each in causes if not (known and each.confidence <= _BY_JOBS.get(each.rule, 0.0))]
 
 
 def by_load(context: Sequence[Finding], causes: Sequence[Finding]) -> list[Finding]:

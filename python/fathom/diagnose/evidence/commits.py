@@ -24,11 +24,14 @@ SLOW_S = 0.01
 
 @dataclass(frozen=True)
 class Commits:
-    """What was found, on what, and how long one commit's writing and flushing takes; NaN where that is not known."""
+    """What was found, on what, how long one commit's writing and flushing takes (NaN where that is not known), and
+    whether it is of few bytes.
+    """
 
     subject: str
     evidence: tuple[Evidence, ...]
     each_s: float
+    small: bool = True
 
     @property
     def slow(self) -> bool:
@@ -37,12 +40,18 @@ class Commits:
 
 
 def by_database(system: System) -> Commits | None:
-    """Many flushes of few bytes for which sessions wait."""
+    """Many flushes of few bytes for which sessions wait, or flushes that the log does all the time."""
     for server in system.databases:
         flushes, written = server.mean("log_flushes_per_s"), server.mean("log_bytes_per_s")
         waited = server.mean("log_flush_wait_s_per_s")
         mean = written / flushes if flushes > 0 else float("nan")
         known = of_waits(system, "log").sentence is not None if has_waits(system) else waited >= _BUSY
+        each = server.mean("log_flush_latency_s")
+        if known and flushes * each >= _BUSY:
+            # The log is at it all the time, however many commits share a flush.
+            said = f"{number(flushes)} log flushes/s of {size(mean)}, {time(each)} each: "
+            said += f"{share(min(flushes * each, 1))} of the time."
+            return Commits(server.name, (seen(server, said),), each, small=mean < _SMALL)
         if not (flushes >= 50 and mean < _SMALL and known):
             continue
         # Fewer flushes than many are enough where each takes long: the sessions' waiting is the proof.
@@ -50,7 +59,7 @@ def by_database(system: System) -> Commits | None:
             continue
         said = f"{number(flushes)} log flushes/s of {size(mean)} each"
         said += f"; sessions wait {number(waited)} s for them every second." if waited > 0 else "."
-        return Commits(server.name, (seen(server, said),), server.mean("log_flush_latency_s"))
+        return Commits(server.name, (seen(server, said),), each)
     return None
 
 

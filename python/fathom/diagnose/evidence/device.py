@@ -147,7 +147,8 @@ class Device:
         if metric in _SUMS:
             return _added([self.measured.get(name) for name in _SUMS[metric]])
         if metric in _PARTS:
-            return self._joined(*_PARTS[metric])
+            joined = self._joined(*_PARTS[metric])
+            return self._of_queue() if joined is None and metric == "latency_s" else joined
         if metric in _SIZES:
             amount, count = (self.get(name) for name in _SIZES[metric])
             return None if amount is None or count is None else _ratio(amount, count)
@@ -171,6 +172,13 @@ class Device:
             count[good] += weights[good]
         found = _ratio(total, count)
         return found if np.isfinite(found).any() else None
+
+    def _of_queue(self) -> Floats | None:
+        """By Little's law from the queue that a cloud counts of a volume, and its rate."""
+        queue, rate = self.measured.get("outstanding_mean"), self.get("iops")
+        if self.layer is not Layer.CLOUD_VOLUME or queue is None or rate is None:
+            return None
+        return _ratio(queue, rate)
 
     def _by_little(self) -> Floats | None:
         parts = [self.measured.get(f"{way}_outstanding_mean") for way in ("read", "write")]

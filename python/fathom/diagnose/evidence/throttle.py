@@ -98,6 +98,10 @@ _STRICT = 0.015
 """Spread of a plateau that is a throttle's although no limit of its size is known for such a volume."""
 _STILL, _EXACT = 0.005, 0.01
 """Scatter of the whole log, and distance from a limit, of a plateau that is told without a quieter time."""
+_MEAN, _MOSTLY = 0.025, 0.7
+"""Scatter of means over a minute or more at a limit that the load goes beyond at most times, and how many are there."""
+_BOUGHT = 0.55
+"""How sure a limit is that no table has, of a volume that is sold by its rate."""
 _OF = {
     "iops": ("iops_exceeded", "iops_exceeded_s_per_s", "iops_used_percent"),
     "bytes_per_s": ("bytes_exceeded", "bytes_exceeded_s_per_s", "bytes_used_percent"),
@@ -152,7 +156,7 @@ def throttled(system: System, disk: Device, kind: str = "volume") -> Throttle | 
     # With sizes that differ only one of the two can be tight; with one size the nearer limit decides.
     best, limit = min(known, key=lambda pair: (-pair[1].sure, pair[1].off, pair[0].spread))
     name, sure = limit.name, limit.sure
-    grown = best.load_growth >= 2 or best.latency_growth >= 3
+    grown = best.load_growth >= 2 or best.latency_growth >= 3 or _has_slowed(disk, best)
     risen = has_risen(disk, best) or (grown and is_hard(disk, best))
     if not risen:
         sure = min(sure, _without_rise(system, disk, best, limit))
@@ -175,6 +179,13 @@ def throttled(system: System, disk: Device, kind: str = "volume") -> Throttle | 
     most = "" if top == _rate(best) else f" (at most {top})"
     what = f"it stays at {rate}{most}, {name}"
     return Throttle(what, sure, (evidence,), risen, limit.cloud, limit.link, limit.sold)
+
+
+def _has_slowed(disk: Device, found: Plateau) -> bool:
+    """Whether requests take three times as long as in quieter times, also where most of the log is at the plateau."""
+    quiet = quieter(disk, found)
+    latency = disk.values("latency_s")
+    return bool(quiet.any() and middle(latency[found.chosen]) >= 3 * middle(latency[quiet]))
 
 
 def _denied(system: System, disk: Device, found: Plateau) -> bool:
@@ -216,10 +227,14 @@ def _without_rise(system: System, disk: Device, found: Plateau, limit: _Limit) -
     # The first and the last interval may hold less.
     scatter = float(np.std(rates[np.abs(rates / found.level - 1) <= NEAR]) / found.level)
     held = np.mean(np.abs(rates / found.level - 1) <= _EXACT) >= 0.9 and np.nanmax(rates) <= (1 + NEAR) * found.level
+    rented = is_in(system, "aws") or is_in(system, "azure")
     if scatter > _STILL or limit.off > _EXACT or not held:
-        return 0.3
+        # A cloud's own figure of a volume that it lets wait, and never lets go beyond its limit.
+        mostly = np.mean(np.abs(rates / found.level - 1) <= _MEAN) >= _MOSTLY
+        capped = mostly and np.nanmax(rates) <= (1 + _EXACT) * found.level and limit.off <= _EXACT
+        return 0.55 if capped and rented and disk.layer is Layer.CLOUD_VOLUME else 0.3
     # Only where the cloud is known are its limits more than numbers that many loads may have.
-    return 0.8 if limit.sure > 0.8 else 0.6 if is_in(system, "aws") or is_in(system, "azure") else 0.45
+    return 0.8 if limit.sure > 0.8 else 0.6 if rented else 0.45
 
 
 def _rate(found: Plateau) -> str:
@@ -244,6 +259,10 @@ def _limit(system: System, disk: Device, found: Plateau, kind: str) -> _Limit | 
     held = found.spread <= _STRICT and found.load_growth >= 2 and not _at_own_rate(disk, found)
     if held and _is_round(found.level) and (sure := _of_round(system, disk, found)):
         return _Limit("a round number, as limits are", sure, 0.0, listed=False)
+    # What else a cloud's volume keeps to is what was bought with it, of which its metrics say nothing.
+    bought = disk.layer is Layer.CLOUD_VOLUME and found.spread <= _MEAN and found.load_growth >= 2
+    if bought and has_risen(disk, found) and not _at_own_rate(disk, found):
+        return _Limit("a limit as volumes of a cloud have, or their machine", _BOUGHT, 0.0, listed=False)
     return None
 
 

@@ -26,8 +26,9 @@ def examine(system: System) -> Iterator[Finding]:
         return
     harm = of_waits(system, "log") if has_waits(system) else of_storage(system)
     how = "many small flushes, each as long as the volume takes"
-    if found.slow:
-        how = f"each flush takes {time(found.each_s)}, as where no cache is safe from power loss"
+    if found.slow or not found.small:
+        how = f"each flush takes {time(found.each_s)}"
+        how += ", as where no cache is safe from power loss" if found.slow else ""
     together = _together(system)
     yield Finding(
         "D10",

@@ -20,6 +20,15 @@ _PART = 0.05
 """Part of the moments from which users remember it."""
 _MOST = 254
 """The deepest queue that all of these modules accept."""
+_LOWERED, _MOSTLY = 0.75, 95
+"""Part of the depth at other times, a high percentile, below which ESXi has lowered it by itself."""
+_ARRAY = Remedy(
+    "Look at the array's ports, and at what other hosts send to it: ESXi lowers a depth by itself where the array "
+    "answers that its queue is full (status 0x28) or that it is busy (0x8). A deeper queue makes that worse.",
+    ("grep -E 'D:0x(28|8) ' /var/log/vmkernel.log", "esxcli storage core device list (Queue Full Sample Size)"),
+    None,
+    "The depth stays as it was set.",
+)
 _NAME = re.compile(r"(?:naa|eui|t10|mpx)\.[\w.:-]+")
 """Names of devices, which no shell takes for anything else."""
 
@@ -33,7 +42,12 @@ def examine(system: System) -> Iterator[Finding]:
         used = lun.values("iops") > 0
         if full.sum() < 5 or full.sum() < _PART * used.sum() or not middle(kernel[full]) > 0.2 * middle(device[full]):
             continue
-        harm, depth = of_storage(system), middle(limit[full])
+        harm, depth, usual = of_storage(system), middle(limit[full]), middle(limit[used], _MOSTLY)
+        lowered = depth <= _LOWERED * usual
+        active_of = f" of {number(depth)}" if depth > 0 else ""
+        lowers = (
+            (seen(lun, f"The depth is {number(depth)} then, and {number(usual)} otherwise.", full),) if lowered else ()
+        )
         yield Finding(
             "D3",
             lun.name,
@@ -43,23 +57,24 @@ def examine(system: System) -> Iterator[Finding]:
             (
                 seen(
                     lun,
-                    f"{number(middle(active[full]))} commands active of {number(depth)}, "
+                    f"{number(middle(active[full]))} commands active{active_of}, "
                     f"{number(middle(lun.values('queued')[full]))} queued, in "
                     f"{share(full.sum() / max(used.sum(), 1))} of the moments.",
                     full,
                 ),
                 seen(lun, f"KAVG {time(middle(kernel[full]))}, DAVG {time(middle(device[full]))}.", full),
+                *lowers,
             ),
             harm.sentence,
             "DAVG rises as much as KAVG: then the device cannot serve more anyway",
-            (_deeper(lun.device or "", depth),),
+            (_ARRAY,) if lowered else (_deeper(lun.device or "", depth),),
         )
 
 
 def _deeper(device: str, depth: float) -> Remedy:
     """Twice the depth. A device takes no more than the module of its adapter allows, which it reads when it starts."""
     name = device if _NAME.fullmatch(device) else "naa.ID"
-    wanted = min(round(2 * depth), _MOST)
+    wanted: int | str = min(round(2 * depth), _MOST) if depth > 0 else "DEPTH"
     return Remedy(
         "Raise the device's queue depth after the array vendor's guidance: first in the adapter's module, then of the "
         "device. Or spread the load over more LUNs.",

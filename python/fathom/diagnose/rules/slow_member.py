@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
@@ -126,14 +127,19 @@ def _shares(one: Device, other: Device) -> bool:
     if both.sum() < FEWEST or (one.times_ns != other.times_ns).any() or both.sum() < 0.9 * worked(one).sum():
         return False
     off = one.values("iops")[both] / other.values("iops")[both] - 1
-    whole = one.mean("iops") / other.mean("iops") - 1
-    sizes = one.mean("size_bytes") / other.mean("size_bytes")
+    whole = _ratio(one.mean("iops"), other.mean("iops")) - 1
+    sizes = _ratio(one.mean("size_bytes"), other.mean("size_bytes"))
     # A data file and its log may be asked as often as each other, too: they are not asked for the same.
-    writes = [each.mean("write_iops") / each.mean("iops") for each in (one, other)]
+    writes = [_ratio(each.mean("write_iops"), each.mean("iops")) for each in (one, other)]
     # Of two caches one may have warmed up for a while.
     even = middle(np.abs(off)) <= _SAME_RATE and abs(middle(off)) <= _SAME_RATE / 2 and abs(whole) <= _SAME_RATE
     alike = not (sizes > _SAME_SIZE or sizes < 1 / _SAME_SIZE) and not abs(writes[0] - writes[1]) > _SAME_WRITES
     return bool(even and alike)
+
+
+def _ratio(one: float, other: float) -> float:
+    """NaN where there is none: of a disk whose requests have no bytes that anybody counted."""
+    return one / other if other else math.nan
 
 
 def _over(system: System, slow: Device, others: Sequence[Device]) -> Device | None:

@@ -390,7 +390,7 @@ def shared(system: System) -> tuple[Throttle, list[Device]] | None:
         longer = all(then >= _SLOWED * usual and then >= _LEAST_S for then, usual in means)
         if not longer or max(waits) > (1 + _EQUAL) * min(waits):
             continue
-        if any((own := throttled(system, disk)) is not None and own.confidence >= SURE for disk in loaded):
+        if any((own := throttled(system, disk)) is not None and own.confidence > _BOUGHT for disk in loaded):
             continue
         words = (
             f"Together they never exceed {_rate(found)} (within {share(max(found.spread, 0.01))}), and in these times "

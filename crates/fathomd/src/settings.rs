@@ -173,6 +173,8 @@ impl Settings {
         }
         let whole = root.finish();
         volumes.check(diagnostics);
+        // Its clients are not promised what a file below refuses.
+        exports.iter_mut().for_each(|export| export.read_only |= volumes.is_read_only(&export.volume));
         let writes = |reference: &Reference| {
             exports.iter().any(|export| export.volume == reference.name && !export.read_only)
         };
@@ -390,6 +392,14 @@ mod tests {
         let settings = read(&text).expect("sound settings");
         assert_eq!((settings.daemon.socket_mode, settings.exports.len()), (0o660, 2));
         assert_eq!(settings.roots(), ["disk"]);
+    }
+
+    #[test]
+    fn an_export_promises_no_writes_that_its_file_refuses() {
+        let text = "[volumes.disk]\nkind = \"file\"\npath = \"/no/such\"\nsize = \"1GiB\"\nread_only = true\n\
+                    [daemon]\nsocket = \"s\"\n[exports.data]\nvolume = \"disk\"\n";
+        assert!(read(text).expect("sound settings").exports[0].read_only);
+        assert!(!read(&text.replace("read_only = true\n", "")).expect("sound settings").exports[0].read_only);
     }
 
     #[test]

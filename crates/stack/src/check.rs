@@ -85,6 +85,12 @@ impl Volumes {
         diagnostics.reported() == before
     }
 
+    /// Whether a volume refuses writes because a file that it lies on does.
+    pub fn is_read_only(&self, volume: &str) -> bool {
+        let refuses = |index: &usize| self.nodes[*index].blueprint.file().is_some_and(|file| file.read_only);
+        self.used(std::iter::once(volume)).iter().any(refuses)
+    }
+
     fn check_reference(&self, reference: &Reference, diagnostics: &Diagnostics) {
         if !self.names.contains_key(&reference.name) {
             let message = format!("there is no volume `{}`", reference.name.escape_debug());

@@ -9,6 +9,7 @@ use fathom_volume::{Action, Error, ErrorKind, Loses, Refusal, Remedy, Setting};
 use crate::writeback::layout::{on_cache, size_with_ring};
 use crate::writeback::lines::LINE;
 use crate::writeback::loss::Loss;
+use crate::writeback::record::Record;
 use crate::writeback::superblock::{CacheSuper, OriginSuper};
 
 use super::found_log::{Lost, Older};
@@ -212,8 +213,15 @@ impl Opening {
     }
 
     /// Damage that an open does not see, unless it is told to accept a loss: it reads what a flush vouches for when it is
-    /// needed.
-    pub fn damaged_payload(&self, leg: usize, at: u64, first: u64, last: u64, origin: &OriginSuper) -> Error {
+    /// needed. `last_flushed`: the last write that the log vouches for.
+    pub fn damaged_payload(
+        &self,
+        leg: usize,
+        record: &Record,
+        last_flushed: u64,
+        origin: &OriginSuper,
+    ) -> Error {
+        let (at, first, last) = (record.position, record.first_seq, record.last_seq());
         let device = self.parts.caches[leg].name().to_owned();
         let owner = origin.owner;
         let why = format!(
@@ -222,7 +230,7 @@ impl Opening {
         );
         let back = "bring the cache device back as it was last, which loses nothing".to_owned();
         let accept = format!("set `accept_loss = {owner}` to continue with what precedes write {first}");
-        let loses = Loses { least_writes: Some(last + 1 - first), ..UNKNOWN };
+        let loses = Loses { least_writes: Some(last_flushed + 1 - first), ..UNKNOWN };
         let remedies = vec![
             Remedy { action: Action::BringBack { device }, text: back, loses: None },
             self.set(vec![("accept_loss", Some(Setting::Count(owner)))], accept, Some(loses)),

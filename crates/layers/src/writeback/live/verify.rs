@@ -146,7 +146,8 @@ impl Opening {
         let device = &caches[leg];
         let found = scan_headers(pool, device, cache).await?;
         let space = space_of(cache);
-        for headers in found.headers.chunks(WIDTH) {
+        let (mut damaged, mut last_flushed) = (Vec::new(), 0);
+        'log: for headers in found.headers.chunks(WIDTH) {
             let records: Vec<Rc<Record>> =
                 headers.iter().map(|header| Rc::new(Record::found(header, context.now()))).collect();
             let whole = std::cell::RefCell::new(vec![false; records.len()]);
@@ -164,8 +165,11 @@ impl Opening {
                 report.log_extents += record.extents.len() as u64;
                 report.log_bytes += record.end - record.position;
                 report.log_seq = record.last_seq();
-                if !whole && !self.check_payload(leg, record, found.flushed, origin, report) {
-                    return Ok(());
+                if record.end <= found.flushed {
+                    last_flushed = record.last_seq();
+                }
+                if !whole && !check_payload(record, found.flushed, origin, report, &mut damaged) {
+                    break 'log;
                 }
             }
             for Header { head, extents, .. } in headers {
@@ -174,33 +178,39 @@ impl Opening {
                 }
             }
         }
+        // Whoever goes on without the first one goes on without all that follow.
+        if let Some((record, others)) = damaged.split_first() {
+            report.refused(&self.damaged_payload(leg, record, last_flushed, origin));
+            for other in others {
+                let (at, first, last) = (other.position, other.first_seq, other.last_seq());
+                report
+                    .wrong(format!("the payload at position {at} is damaged, too: writes {first} to {last}"));
+            }
+        }
         Ok(())
     }
+}
 
-    /// A record whose payload is not whole: false if the log ends before it.
-    fn check_payload(
-        &self,
-        leg: usize,
-        record: &Record,
-        flushed: u64,
-        origin: &OriginSuper,
-        report: &mut Report,
-    ) -> bool {
-        let (at, first, last) = (record.position, record.first_seq, record.last_seq());
-        if record.end > flushed {
-            report.note(format!(
-                "the log ends at position {at}: the record there was being written when it was cut off, and was never flushed"
-            ));
-            report.log_seq = first - 1;
-            return false;
-        }
-        if last <= origin.seq {
-            report.note(format!(
-                "the payload at position {at} is damaged; the backing volumes hold it already"
-            ));
-        } else {
-            report.refused(&self.damaged_payload(leg, at, first, last, origin));
-        }
-        true
+/// A record whose payload is not whole: false if the log ends before it.
+fn check_payload(
+    record: &Rc<Record>,
+    flushed: u64,
+    origin: &OriginSuper,
+    report: &mut Report,
+    damaged: &mut Vec<Rc<Record>>,
+) -> bool {
+    let (at, first) = (record.position, record.first_seq);
+    if record.end > flushed {
+        report.note(format!(
+            "the log ends at position {at}: the record there was being written when it was cut off, and was never flushed"
+        ));
+        report.log_seq = first - 1;
+        return false;
     }
+    if record.last_seq() <= origin.seq {
+        report.note(format!("the payload at position {at} is damaged; the backing volumes hold it already"));
+    } else {
+        damaged.push(Rc::clone(record));
+    }
+    true
 }

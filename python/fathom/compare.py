@@ -32,7 +32,7 @@ def merge(first: Campaign, second: Campaign) -> Campaign:
     """
     _check(first, second)
     names = place_names(first, second)
-    places = Places(tuple(differences(first, second)), _in_turn(first, second))
+    places = Places(tuple(differences(first, second)), _in_turn(first, second), (first.scratch, second.scratch))
     runs = [
         replace(run, id=f"{name}-{run.id}", variant={PLACE: name, **run.variant}, environment=kept)
         for name, campaign in zip(names, (first, second), strict=True)

@@ -156,10 +156,12 @@ class Places:
         differences: what differs between their surroundings: dotted key, value at the first, value at the second.
         in_turn: whether each round was run at both places before the next: else all that changed between the two
             sessions is part of the difference. Always so in virtual time, which has no sessions.
+        scratch: the directory on the disk under test of each; None where that is the campaign's own.
     """
 
     differences: tuple[tuple[str, str, str], ...]
     in_turn: bool
+    scratch: tuple[str | None, str | None] = (None, None)
 
 
 @dataclass(frozen=True)
@@ -178,6 +180,7 @@ class Campaign:
         fixed: settings that a search gave the study, by dotted path.
         models: of a user, as name and text.
         places: where two campaigns were joined (`fathom.compare`); else None.
+        scratch: the directory on the disk under test; None where it is the campaign's own.
     """
 
     directory: Path
@@ -195,6 +198,7 @@ class Campaign:
     fixed: Mapping[str, Level] = field(default_factory=dict)
     models: tuple[tuple[str, str], ...] = ()
     places: Places | None = None
+    scratch: str | None = None
 
     @property
     def complete_rounds(self) -> int:
@@ -256,6 +260,7 @@ def read(directory: Path) -> Campaign:
             runs=tuple(runs),
             planned=len(plan["runs"]),
             created=head.get("created"),
+            scratch=head.get("scratch"),
             quick=bool(head.get("quick", False)),
             looks=tuple(sorted({int(look["rounds"]) for look in head.get("looks", [])})),
             sensitivity=tuple(tried),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import signal
 import subprocess
@@ -53,6 +54,56 @@ def test_a_second_interrupt_does_not_disturb_clearing_away(tmp_path: Path) -> No
     process.communicate(timeout=PATIENCE_S)
     assert not leftovers.find(tmp_path)
     assert list(tmp_path.rglob(f"{scratch.PREFIX}*")) == []
+
+
+STUDY = """
+title = "a server that does not answer"
+clock = "real"
+[workload]
+kind = "insert"
+database = "pg"
+duration = "60s"
+[databases.pg]
+kind = "postgresql"
+"""
+
+
+def test_a_second_interrupt_ends_what_waits_for_a_server_that_does_not_answer(tmp_path: Path) -> None:
+    (tmp_path / "study.toml").write_text(STUDY)
+    command = [sys.executable, "-m", "fathom", "run", "study.toml", "-q", "--out", "c"]
+    process = subprocess.Popen(
+        command, cwd=tmp_path, env={**os.environ, "PYTHONPATH": PATHS}, stderr=subprocess.PIPE, text=True
+    )
+    sessions: list[int] = []
+    until = time.monotonic() + PATIENCE_S
+    while not sessions and time.monotonic() < until:
+        time.sleep(0.2)
+        sessions = [pid for pid in leftovers.find(tmp_path).processes if "postgres: fathom" in _command_line(pid)]
+    assert sessions, "one of them is the workload's"
+    time.sleep(1)
+    try:
+        for pid in sessions:
+            os.kill(pid, signal.SIGSTOP)
+        process.send_signal(signal.SIGINT)
+        with pytest.raises(subprocess.TimeoutExpired):
+            process.wait(4)
+        process.send_signal(signal.SIGINT)
+        _, told = process.communicate(timeout=10)
+    finally:
+        for pid in sessions:
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(pid, signal.SIGCONT)
+    assert process.returncode == 130
+    assert "ended at once" in told
+    scratch.remove_abandoned(tmp_path / "c")
+    assert not leftovers.find(tmp_path)
+
+
+def _command_line(pid: int) -> str:
+    try:
+        return Path(f"/proc/{pid}/cmdline").read_text(encoding="utf-8", errors="replace")
+    except OSError:
+        return ""
 
 
 @pytest.mark.parametrize("kind", ["postgresql", "mariadb"])

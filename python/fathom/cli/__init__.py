@@ -30,7 +30,7 @@ def main() -> None:
     except KeyboardInterrupt:
         _end(codes.STOPPED, "stopped")
     except BrokenPipeError:
-        _end(codes.OK)
+        _end(codes.UNREAD)
     except OSError as problem:
         _end(codes.BROKEN, f"error: cannot print what was asked for: {problem.strerror or problem}")
 

@@ -12,6 +12,7 @@ import typer
 from fathom.cli import codes
 from fathom.cli import commands as folder
 from fathom.cli.command import Command, guarded
+from fathom.host.signals import end_at_the_second
 
 # Commands of two words, by the first: what the group is for.
 GROUPS = {"volume": "Serve volumes to hosts with the daemon fathomd, and manage it."}
@@ -73,6 +74,7 @@ def _root(
     for name in ("SIGTERM", "SIGHUP"):
         if hasattr(signal, name):
             signal.signal(getattr(signal, name), _interrupt)
+    end_at_the_second()
 
 
 def _interrupt(_number: int, _frame: Any) -> None:

@@ -10,6 +10,7 @@ CRITICAL = 6
 CANNOT_TELL = 7
 GOAL_MISSED = 8
 STOPPED = 130
+UNREAD = 141
 
 MEANINGS = {
     OK: "done; every run finished",
@@ -22,4 +23,5 @@ MEANINGS = {
     CANNOT_TELL: "`diagnose`: the logs do not allow a diagnosis; the counters to collect are listed",
     GOAL_MISSED: "every run finished, but a goal of the study (`[goals]`) was missed, or cannot be judged",
     STOPPED: "stopped by Ctrl-C; finished runs are kept and the same command resumes",
+    UNREAD: "whoever read the output left before its end (`| head`)",
 }

@@ -42,7 +42,9 @@ def find(root: Path) -> Leftovers:
     root = Path(os.path.realpath(root))
     table = mounts.parse_mountinfo(Path("/proc/self/mountinfo").read_text(encoding="utf-8"))
     below = [mount for mount in reversed(table) if root in Path(mount.target).parents]
-    return Leftovers(tuple(_processes(root)), tuple(below), tuple(_loops(root)))
+    # The file behind a loop device has no path any more once the daemon that showed it is gone.
+    mounted = [mount.source for mount in below if mount.source.startswith("/dev/loop")]
+    return Leftovers(tuple(_processes(root)), tuple(below), tuple(dict.fromkeys([*_loops(root), *mounted])))
 
 
 def remove(root: Path) -> Leftovers:

@@ -8,6 +8,7 @@ Grades follow what the tiers usually give: 0.5 ms for local NVMe, 2 ms for an ar
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 
 import numpy as np
 
@@ -63,7 +64,12 @@ def _log(place: Storage, matrix: Matrix) -> Iterator[Finding]:
     usual = writes.get(4 * KIB)
     if usual is None:
         return
-    yield _commits(usual)
+    commits = _commits(usual)
+    if place.system.in_memory:
+        # What is gone with the machine's power is no place for a log, however fast.
+        what = f"{commits.what.partition(' (as ')[0]}, and nothing of it survives a restart: this is memory."
+        commits = replace(commits, what=what, severity=Severity.WARNING)
+    yield commits
     if (small := writes.get(512)) is not None:
         yield _small_blocks(place, small, usual)
     large = writes.get(60 * KIB)

@@ -132,8 +132,16 @@ def _disk(environment: Mapping[str, Any]) -> Iterator[Point]:
                 "Measure the log with both sizes, or format the drive with its own sector.",
                 ("fathom probe DIRECTORY", "nvme id-ns -H DEVICE", "nvme format --lbaf N DEVICE"),
                 risk="nvme format erases the drive.",
-            ),
+            )
+            if _can_be_formatted(device)
+            else Remedy("Measure the log with both sizes.", ("fathom probe DIRECTORY",)),
         )
+
+
+def _can_be_formatted(device: Mapping[str, Any]) -> bool:
+    """Whether it is an NVMe drive, and none that a cloud only shows as one."""
+    rented = "Elastic Block Store" in str(device.get("model"))
+    return str(device.get("name")).startswith("nvme") and not rented
 
 
 def _pages(runs: list[Run]) -> Iterator[Point]:

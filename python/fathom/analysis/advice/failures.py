@@ -19,11 +19,17 @@ def find(given: RuleInput) -> Iterator[Finding]:
         reasons = ", ".join(dict.fromkeys(run.reason or "unknown" for run in failed))
         first = failed[0]
         said = f"{capital(given.label(first.variant))}, round {first.round}: {first.message or 'no message left'}"
-        remedy = Remedy(
-            "Remove the cause, then repeat the failed runs.",
-            commands.repeat_failed(campaign),
-            risk="The records of the failed runs move to the folder `retried`; this report keeps them.",
-            verify="The report then counts no failed run.",
+        # What a study asks for is fixed once its campaign has begun.
+        wrong = all(run.reason == "settings" for run in failed)
+        remedy = (
+            Remedy("Correct your study, and begin a new campaign with it (--out names its directory).")
+            if wrong
+            else Remedy(
+                "Remove the cause, then repeat the failed runs.",
+                commands.repeat_failed(campaign),
+                risk="The records of the failed runs move to the folder `retried`; this report keeps them.",
+                verify="The report then counts no failed run.",
+            )
         )
         yield Finding(
             "failures",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Iterator
 
 from fathom.analysis.advice.rule import Rule, RuleInput
@@ -21,6 +22,12 @@ def find(given: RuleInput) -> Iterator[Finding]:
     names = [str(name) for name in given.study["factors"][PLACE]]
     study = given.campaign.directory / "study.toml"
     again = [f"{name}-again" for name in names]
+    runs = [
+        shlex.join(
+            ["fathom", "run", str(study), "--rounds", "1", *(["--scratch", scratch] if scratch else []), "--out", name]
+        )
+        for name, scratch in zip(again, places.scratch, strict=True)
+    ]
     yield Finding(
         "sessions",
         " and ".join(names),
@@ -34,8 +41,8 @@ def find(given: RuleInput) -> Iterator[Finding]:
                 "Do not choose by this alone: repeat both campaigns, a round of each in turn on one machine, else on "
                 "several days.",
                 (
-                    *(f"fathom run {study} --rounds 1 --out {name}" for name in again),
-                    f"fathom compare {' '.join(again)} --rounds {max(given.rounds, 5)}",
+                    *runs,
+                    shlex.join(["fathom", "compare", *again, "--rounds", str(max(given.rounds, 5))]),
                 ),
                 verify="The difference comes back with the same sign and about the same size.",
             ),

@@ -58,7 +58,8 @@ def following(
             host.directory(directory, owner.name)
     copy = [host.program("pg_basebackup", postgresql.FOLDERS), "--pgdata", str(paths.data), "--checkpoint=fast"]
     # The server syncs all of it itself before it recovers (`recovery_init_sync_method`): once is enough.
-    copy += ["--wal-method=stream", "--write-recovery-conf", "--no-sync"]
+    # The slot: a backup beside the workload begins with a checkpoint, after which the primary removes its log.
+    copy += ["--wal-method=stream", "--write-recovery-conf", "--no-sync", "--create-slot", f"--slot={NAME}"]
     copy += [
         "-d",
         f"host={primary.socket} port={postgresql.port_of(database)} user={postgresql.USER} application_name={NAME}",

@@ -84,6 +84,11 @@ def test_a_disk_that_emulates_sectors_is_named_if_the_database_is_on_it(found: M
     emulates = {"device": {"logical_sector": 512, "physical_sector": 4096}}
     (finding,) = found(SOUND, disk=emulates, server_cpus=1.0)
     assert "the disk takes sectors of 512 bytes and has 4096" in finding.evidence[0].sentence
+    assert "nvme format" not in str(finding.remedies), "nobody can format a disk of a virtual machine so"
+    for model, there in (("SAMSUNG MZQL2960", True), ("Amazon Elastic Block Store", False)):
+        drive = {"device": emulates["device"] | {"name": "nvme0n1", "model": model}}
+        (finding,) = found(SOUND, disk=drive, server_cpus=1.0)
+        assert ("nvme format" in str(finding.remedies)) == there
     assert found(SOUND, disk={"device": {"logical_sector": 512, "physical_sector": 512}}, server_cpus=1.0) == []
     elsewhere = {"places": {"data": {"kind": "volume"}}}
     assert found(SOUND, disk=emulates, study=elsewhere, server_cpus=1.0) == []

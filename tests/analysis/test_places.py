@@ -68,6 +68,14 @@ def test_places_that_were_not_measured_in_turn_get_a_verdict_and_no_advice_to_ch
     assert any("one after the other" in warning for warning in found.warnings)
 
 
+def test_what_is_repeated_is_measured_on_the_same_disks() -> None:
+    first, second = _campaign("a", 1.0), _campaign("bb", 1.3, first_minute=30)
+    joined = merge(replace(first, scratch="/mnt/slow disk"), replace(second, scratch=None))
+    commands = analyse(joined).findings[0].remedies[0].commands
+    assert commands[0].endswith("--rounds 1 --scratch '/mnt/slow disk' --out a-again")
+    assert commands[1].endswith("--rounds 1 --out bb-again")
+
+
 def test_places_that_were_measured_in_turn_are_chosen_between() -> None:
     in_turn = merge(_campaign("a", 1.0, apart=2), _campaign("bb", 1.3, first_minute=1, apart=2))
     found = analyse(in_turn)

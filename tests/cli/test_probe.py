@@ -222,6 +222,8 @@ def test_the_place_is_judged_by_what_the_kernel_says() -> None:
     base = place()
     memory = dataclasses.replace(base.system, mount=dataclasses.replace(base.system.mount, kind="tmpfs"))
     assert said(dataclasses.replace(base, system=memory, device=None), matrix(), Severity.WARNING, "in memory")
+    assert said(dataclasses.replace(base, system=memory, device=None), matrix(), Severity.WARNING, "survives a restart")
+    assert not said(dataclasses.replace(base, system=memory, device=None), matrix(), Severity.GOOD, "suits a busy log")
 
 
 def test_an_unsteady_disk_is_called_one() -> None:

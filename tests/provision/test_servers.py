@@ -160,4 +160,6 @@ def test_a_commit_waits_for_the_standby(scratch: Path, tmp_path: Path) -> None:
         counted = subprocess.run([*there, "-c", "SELECT count(*) FROM t"], capture_output=True, text=True, check=True)
         assert counted.stdout.strip() == "100"
         assert set(server.processes) == {"server", "standby"}
+        # A backup beside the workload checkpoints again and again; the log that the standby lacks is kept all the same.
+        assert ask(server, "SELECT active FROM pg_replication_slots WHERE slot_name = 'fathom_standby'") == "t"
     assert not leftovers.find(tmp_path)

@@ -129,6 +129,17 @@ def test_failed_runs_are_repeated_by_the_option_that_keeps_their_records(tmp_pat
     ]
 
 
+def test_a_study_that_is_wrong_is_begun_anew(tmp_path: Path) -> None:
+    scene = report_scenes.failed(tmp_path)
+    runs = tuple(run if run.ok else dataclasses.replace(run, reason="settings") for run in scene.campaign.runs)
+    campaign = dataclasses.replace(scene.campaign, runs=runs)
+    document = build(report_scenes.advised(scene.analysis, campaign), campaign)
+    (actions,) = [b for s in document.sections for b in s.blocks if isinstance(b, Findings)]
+    remedy = actions.items[0].remedies[0]
+    assert remedy.action.startswith("Correct your study, and begin a new campaign")
+    assert not remedy.commands
+
+
 def test_the_banner_and_the_action_are_about_the_winner(pair: report_scenes.Scene) -> None:
     better = pair.analysis.comparisons[0]
     worst = dataclasses.replace(

@@ -5,6 +5,7 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use crate::common::check::{check, text as told};
 use crate::common::{Client, Daemon, FLUSH, directory, program, sockets, success, until};
 
 const BLOCK: usize = 4096;
@@ -360,6 +361,8 @@ fn one_of_two_cache_devices_that_is_not_there_is_told_and_hinders_no_stop() {
     let mut daemon = Daemon::make_in(&folder, &text);
     stop(&mut daemon);
     fs::remove_file(leg(&folder, "two")).expect("it was there");
+    let checked = check(&folder.join("fathomd.toml"), &[]);
+    assert!(checked.status.success(), "a start goes on without it: {}", told(&checked));
     again(&mut daemon, &text);
     until("it is told", || daemon.log().contains("a cache device is away or failed"));
     assert!(

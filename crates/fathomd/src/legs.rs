@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use std::rc::Rc;
 
 use fathom_layers::mirror::{LegStatus, Node, Standing};
-use fathom_layers::writeback::BEHIND;
+use fathom_layers::writeback::Standing as CacheStanding;
 use fathom_runtime::{Context, SECOND, within};
 use fathom_stack::Lifecycle;
 
@@ -31,25 +31,24 @@ pub async fn tell_of_legs(context: Context, mirror: Rc<Node>) {
     }
 }
 
-/// Tells of each cache device that a group with two continues without, and when it counts again.
+/// Tells of each cache device that a group with two continues without, and when it counts again; ends where none has two.
 pub async fn tell_of_caches(context: Context, lifecycle: Lifecycle) {
-    let mut told: BTreeMap<(String, String), &'static str> = BTreeMap::new();
-    loop {
+    let mut told: BTreeMap<(String, String), CacheStanding> = BTreeMap::new();
+    while lifecycle.groups().any(|(_, status)| status.legs.len() > 1) {
         for (group, status) in lifecycle.groups().filter(|(_, status)| status.legs.len() > 1) {
             for (leg, standing) in status.legs {
                 let before = told.insert((group.to_owned(), leg.clone()), standing);
-                match (standing == BEHIND, before) {
-                    (true, before) if before != Some(BEHIND) => {
-                        tracing::warn!(
-                            group,
-                            leg,
-                            "a cache device is away or failed: the group continues on the other one"
-                        );
-                    }
-                    (false, Some(before)) if before != standing => {
-                        tracing::info!(group, leg, standing, "a cache device is in use again");
-                    }
-                    _ => {}
+                if before == Some(standing) {
+                    continue;
+                }
+                if standing == CacheStanding::Behind {
+                    tracing::warn!(
+                        group,
+                        leg,
+                        "a cache device is away or failed: the group continues on the other one"
+                    );
+                } else if before.is_some() {
+                    tracing::info!(group, leg, standing = standing.name(), "a cache device is in use again");
                 }
             }
         }

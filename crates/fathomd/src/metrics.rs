@@ -97,7 +97,8 @@ fn cache_legs(out: &mut String, state: &State) {
     head(out, name, "gauge", "1 for the state a cache device is in.");
     for (group, status) in state.lifecycle.groups() {
         for (leg, standing) in &status.legs {
-            let label = format!("group=\"{}\",leg=\"{}\",state=\"{standing}\"", escape(group), escape(leg));
+            let label =
+                format!("group=\"{}\",leg=\"{}\",state=\"{}\"", escape(group), escape(leg), standing.name());
             line(out, name, &label, 1);
         }
     }

@@ -126,7 +126,7 @@ fn volume(handle: &Handle, now: u64) -> Value {
 
 fn group(name: &str, status: &Status) -> Value {
     let Status { dirty, dirty_limit, lag, drain_rate, answered, committed, applied, counts, .. } = *status;
-    let leg = |(name, standing): &(String, &str)| json!({"name": name, "standing": standing});
+    let legs = status.legs.iter().map(|(name, standing)| json!({"name": name, "standing": standing.name()}));
     json!({
         "name": name,
         "fenced": status.fenced,
@@ -139,7 +139,7 @@ fn group(name: &str, status: &Status) -> Value {
         "applied": applied,
         "lost_incarnation": status.loss.map(|loss| loss.incarnation),
         "last_loss": status.last_loss.as_ref().map(loss),
-        "legs": status.legs.iter().map(leg).collect::<Vec<_>>(),
+        "legs": legs.collect::<Vec<_>>(),
         "legs_lost": counts.legs_lost,
         "copying_bytes": status.copying,
         "log_bytes": counts.log_bytes,

@@ -87,8 +87,7 @@ impl Volumes {
 
     /// Whether a volume refuses writes because a file that it lies on does.
     pub fn is_read_only(&self, volume: &str) -> bool {
-        let refuses = |index: &usize| self.nodes[*index].blueprint.file().is_some_and(|file| file.read_only);
-        self.used(std::iter::once(volume)).iter().any(refuses)
+        self.used(std::iter::once(volume)).into_iter().any(|index| self.nodes[index].refuses_writes())
     }
 
     fn check_reference(&self, reference: &Reference, diagnostics: &Diagnostics) {
@@ -176,9 +175,7 @@ impl Volumes {
             above.blueprint.keeps_metadata()
                 && self.used(std::iter::once(above.name.as_str())).contains(&file)
         };
-        let read_only =
-            |index: &usize| self.nodes[*index].blueprint.file().is_some_and(|file| file.read_only);
-        for index in used.iter().copied().filter(read_only) {
+        for index in used.iter().copied().filter(|index| self.nodes[*index].refuses_writes()) {
             let file = &self.nodes[index];
             let Some(above) = used.iter().map(|node| &self.nodes[*node]).find(|node| is_above(node, index))
             else {

@@ -44,7 +44,8 @@ impl Lifecycle {
         let legs = self.mirrors().flat_map(|(_, status)| status.legs);
         let away = legs.filter(|leg| leg.standing == Standing::Away).map(|leg| leg.name);
         let caches = self.groups().flat_map(|(_, status)| status.legs);
-        let behind = caches.filter(|(_, standing)| *standing == writeback::BEHIND).map(|(name, _)| name);
+        let behind =
+            caches.filter(|(_, standing)| *standing == writeback::Standing::Behind).map(|(name, _)| name);
         let mut open: Vec<String> = away.chain(behind).collect();
         while let Some(name) = open.pop() {
             open.extend(self.shapes.children(&name));

@@ -163,6 +163,11 @@ impl std::fmt::Debug for Volumes {
 }
 
 impl Node {
+    /// Whether it is a file that may not be written.
+    pub(crate) fn refuses_writes(&self) -> bool {
+        self.blueprint.file().is_some_and(|file| file.read_only)
+    }
+
     /// A mistake in one of its settings; about the volume as a whole where no key is named or the text leaves it out.
     pub(crate) fn problem(
         &self,

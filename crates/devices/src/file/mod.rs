@@ -238,7 +238,6 @@ impl Blueprint for Config {
         if env.is_for_reading() && !self.read_only {
             match open::try_for_writing(&wanted) {
                 Err(Refusal::Absent(_)) if env.may_be_absent() => {}
-                Err(_) if env.may_be_absent() && !open::is_there(&wanted.path) => {}
                 Err(refusal) => env.refuse(name, KIND.name, refusal.into_error()),
                 Ok(()) => {}
             }

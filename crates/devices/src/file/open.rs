@@ -116,7 +116,7 @@ fn open_once(config: &Config, patience: Patience) -> std::result::Result<Option<
                     return Ok(None);
                 }
             }
-            _ => return Err(Refusal::Absent(fail(path, &error, "cannot open", missing(config)))),
+            _ => return Err(not_there(config, &error)),
         },
         Err(error) => return Err(fail(path, &error, "cannot look at it", remedy(&error)).into()),
     }
@@ -182,8 +182,17 @@ fn missing(config: &Config) -> &'static str {
 
 /// Whether a start would get a file for writing that is open for reading. It is opened as a start opens it, for a moment.
 pub(super) fn try_for_writing(config: &Config) -> std::result::Result<(), Refusal> {
+    match fs::metadata(&config.path) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Err(not_there(config, &error)),
+        // Opening says what else is wrong.
+        _ => {}
+    }
     let (file, _) = open_existing(config, Patience::Usual)?;
     Ok(is_writable(config, &file)?)
+}
+
+fn not_there(config: &Config, error: &io::Error) -> Refusal {
+    Refusal::Absent(fail(&config.path, error, "cannot open", missing(config)))
 }
 
 /// Refuses a block device that cannot be written: the kernel opens it, and fails every write.

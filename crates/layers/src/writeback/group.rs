@@ -9,7 +9,7 @@ use fathom_volume::{Env, Error, ErrorKind, Geometry, Handle, Result};
 
 use super::config::{Config, Settings};
 use super::layout::{CacheLayout, OriginLayout, batch_limits, on_cache, on_own_volume, on_tail, usual_ring};
-use super::live::{Counts, Live, Member, Parts, check, most_payload, open};
+use super::live::{Counts, Live, Member, Parts, Standing, check, most_payload, open};
 use super::loss::Loss;
 use super::report::Report;
 use super::superblock::MOST_MEMBERS;
@@ -60,8 +60,8 @@ pub struct Status {
     pub loss: Option<Loss>,
     /// What the last accepted loss cost, however long ago.
     pub last_loss: Option<Loss>,
-    /// Name of each cache device, and whether it is `current`, `returning` or `behind`.
-    pub legs: Vec<(String, &'static str)>,
+    /// Name of each cache device, and what it is good for.
+    pub legs: Vec<(String, Standing)>,
     /// Bytes of the log that a returning cache device still lacks.
     pub copying: u64,
     /// Why nothing more is accepted, if the group is fenced.

@@ -26,9 +26,6 @@ use super::{Live, io};
 /// Bytes copied to a returning leg at a time.
 const COPY: u64 = 1 << 20;
 
-/// The word for a leg that is left alone, in status and reports.
-pub const BEHIND: &str = "behind";
-
 /// What a leg is good for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Standing {
@@ -46,7 +43,7 @@ impl Standing {
         match self {
             Self::Current => "current",
             Self::Returning => "returning",
-            Self::Behind => BEHIND,
+            Self::Behind => "behind",
         }
     }
 }
@@ -348,13 +345,13 @@ impl Live {
     }
 
     /// Name and standing of each leg: one counts when the backing side says so, not before.
-    pub fn leg_states(&self) -> Vec<(String, &'static str)> {
+    pub fn leg_states(&self) -> Vec<(String, Standing)> {
         let named = self.origin_super.borrow().legs;
         let standing = |leg: &Leg| match leg.standing.get() {
             Standing::Current if !named.contains(&leg.id.get()) => Standing::Returning,
             standing => standing,
         };
-        self.legs.all().iter().map(|leg| (leg.volume.name().to_owned(), standing(leg).name())).collect()
+        self.legs.all().iter().map(|leg| (leg.volume.name().to_owned(), standing(leg))).collect()
     }
 }
 

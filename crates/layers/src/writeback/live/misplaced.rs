@@ -4,12 +4,11 @@
 
 use fathom_volume::{Action, Error, ErrorKind, Handle, Remedy, Result};
 
-use crate::codec::BLOCK;
+use crate::codec::{BLOCK, Uuid};
 use crate::writeback::superblock::{CacheSuper, MemberMark, OriginSuper, name_hash};
 
-use super::io;
 use super::opening::Opening;
-use super::superblocks::Copies;
+use super::superblocks::{Copies, write};
 
 impl Opening {
     /// Refuses a new ring beside a volume that has one on its tail, with what the group committed there. After a planned stop the
@@ -57,20 +56,17 @@ impl Opening {
     /// Clears the superblocks that this group had on a volume's tail before its redo ring moved to one of its own. They
     /// would say that the volume ends before them, and the tail is the users' now.
     pub async fn retire_tails(&self, origin: &OriginSuper, caches: &[Option<CacheSuper>]) -> Result<()> {
-        if self.parts.members.iter().any(|member| member.mark.is_some()) {
+        // Its log is still there under the old name. A group that lies on this volume has one of its own.
+        let others = caches.iter().flatten().map(|cache| cache.uuid).filter(|uuid| *uuid != origin.uuid);
+        let old: Vec<Uuid> = others.collect();
+        if old.is_empty() || self.parts.members.iter().any(|member| member.mark.is_some()) {
             return Ok(());
         }
-        // Its log is still there under the old name. A group that lies on this volume has one of its own.
-        let own = |found: &OriginSuper| {
-            found.uuid != origin.uuid && caches.iter().flatten().any(|cache| cache.uuid == found.uuid)
-        };
         for member in &self.parts.members {
             let at = at_the_end(&member.backing);
-            if self.origin_at(&member.backing, at).await?.as_ref().is_some_and(own) {
-                let blank = self.parts.pool.get(BLOCK);
-                blank.with_mut(|bytes| bytes.fill(0));
-                for offset in at {
-                    io::write(&member.backing, offset, &blank, true).await?;
+            if self.origin_at(&member.backing, at).await?.is_some_and(|found| old.contains(&found.uuid)) {
+                for copy in 0..at.len() as u64 {
+                    write(&self.parts.pool, &member.backing, at, copy, |block| block.fill(0)).await?;
                 }
             }
         }

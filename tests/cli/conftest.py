@@ -88,7 +88,7 @@ def fathom(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.Captur
     for name, value in PLAIN.items():
         monkeypatch.setenv(name, value)
     # Signals of one test are no first ones for the next.
-    monkeypatch.setattr("fathom.cli.app.end_at_the_second", lambda: None)
+    monkeypatch.setattr("fathom.cli.app.end_at_the_second", lambda code: None)
     handlers = {number: signal.getsignal(number) for number in (signal.SIGTERM, signal.SIGHUP)}
 
     def run(*arguments: str | Path) -> Done:

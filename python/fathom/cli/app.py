@@ -74,7 +74,7 @@ def _root(
     for name in ("SIGTERM", "SIGHUP"):
         if hasattr(signal, name):
             signal.signal(getattr(signal, name), _interrupt)
-    end_at_the_second()
+    end_at_the_second(codes.STOPPED)
 
 
 def _interrupt(_number: int, _frame: Any) -> None:

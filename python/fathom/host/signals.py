@@ -15,7 +15,6 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 _SIGNALS = (signal.SIGINT, signal.SIGTERM)
-_STOPPED = 130
 _HINT = "still waiting for what does not answer; Ctrl-C again ends it at once"
 _APART_S, _HINT_S = 2.0, 10.0
 """A second signal sooner than this is part of the first; how long after the first it is told what a second one does."""
@@ -35,8 +34,8 @@ def ignoring_signals() -> Iterator[None]:
             signal.signal(name, handler)
 
 
-def end_at_the_second() -> None:
-    """From now on a second Ctrl-C or SIGTERM ends the process at once, whatever it waits for.
+def end_at_the_second(code: int) -> None:
+    """From now on a second Ctrl-C or SIGTERM ends the process at once with this code, whatever it waits for.
 
     Those that are ignored do not count. It leaves what a killed process leaves: servers end with it, and the next start
     removes the rest.
@@ -46,10 +45,10 @@ def end_at_the_second() -> None:
     heard, told = os.pipe()
     os.set_blocking(told, False)
     signal.set_wakeup_fd(told, warn_on_full_buffer=False)
-    threading.Thread(target=_listen, args=(heard,), name="signals", daemon=True).start()
+    threading.Thread(target=_listen, args=(heard, code), name="signals", daemon=True).start()
 
 
-def _listen(heard: int) -> None:
+def _listen(heard: int, code: int) -> None:
     first: float | None = None
     while numbers := os.read(heard, 64):
         if not set(numbers) & set(_SIGNALS):
@@ -62,7 +61,7 @@ def _listen(heard: int) -> None:
             hint.start()
         elif now - first >= _APART_S:
             _say("ended at once; what is left is removed by the next start in the same place")
-            os._exit(_STOPPED)
+            os._exit(code)
 
 
 def _say(text: str) -> None:

@@ -8,7 +8,6 @@ Grades follow what the tiers usually give: 0.5 ms for local NVMe, 2 ms for an ar
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import replace
 
 import numpy as np
 
@@ -64,12 +63,7 @@ def _log(place: Storage, matrix: Matrix) -> Iterator[Finding]:
     usual = writes.get(4 * KIB)
     if usual is None:
         return
-    commits = _commits(usual)
-    if place.system.in_memory:
-        # What is gone with the machine's power is no place for a log, however fast.
-        what = f"{commits.what.partition(' (as ')[0]}, and nothing of it survives a restart: this is memory."
-        commits = replace(commits, what=what, severity=Severity.WARNING)
-    yield commits
+    yield _commits(usual, in_memory=place.system.in_memory)
     if (small := writes.get(512)) is not None:
         yield _small_blocks(place, small, usual)
     large = writes.get(60 * KIB)
@@ -105,15 +99,18 @@ def _grade(milliseconds: float) -> tuple[Severity, str]:
     return Severity.WARNING, "is slow for a log"
 
 
-def _commits(usual: Cell) -> Finding:
+def _commits(usual: Cell, *, in_memory: bool) -> Finding:
     took = f"A 4 KiB log write with its flush takes {time_words(usual.latency_ms)}"
-    if len({_grade(each) for each in usual.passes_ms}) > 1:
+    if not in_memory and len({_grade(each) for each in usual.passes_ms}) > 1:
         low, high = (time_words(each(usual.passes_ms)) for each in (min, max))
         what = f"{took}, and {low} to {high} in single passes: too unsteady to say whether it suits a log."
         return Finding("log-commits", LOG, what, Severity.NOTE, 0.4, remedies=(_AGAIN,))
     severity, verdict = _grade(usual.latency_ms)
     commits = f"One writer that commits row by row gets about {usual.iops:,.0f} commits per second."
     what = f"{took} (as {tier(usual.latency_ms)}) and {verdict}."
+    if in_memory:
+        # However fast: what is gone with the machine's power is no place for a log.
+        severity, what = Severity.WARNING, f"{took}, and nothing of it survives a restart: this is memory."
     if usual.p99_ms is not None:
         commits += f" One in a hundred takes up to {time_words(usual.p99_ms)}."
     return Finding("log-commits", LOG, what, severity, 0.9, (Evidence(commits),))

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import shlex
+from collections.abc import Sequence
 from pathlib import Path
 
 from fathom.compare import PLACE
-from fathom.results import Campaign, Level
+from fathom.results import Campaign, Level, Places
 
 _DEFAULT_SEED = 1
 
@@ -29,6 +30,16 @@ def with_sensitivity(campaign: Campaign) -> tuple[str, ...]:
 def repeat_failed(campaign: Campaign) -> tuple[str, ...]:
     """Repeats the failed runs; their records move to the folder `retried`."""
     return tuple(_command(campaign, place, ["--retry-failed"]) for place in places(campaign))
+
+
+def measured_again(campaign: Campaign, places: Places, names: Sequence[str], rounds: int) -> tuple[str, ...]:
+    """Measures both places of a comparison once more, each on its own disk, and compares them, their rounds in turn."""
+    study = str(campaign.directory / "study.toml")
+    runs = (
+        ["fathom", "run", study, "--rounds", "1", *(["--scratch", scratch] if scratch else []), "--out", name]
+        for name, scratch in zip(names, places.scratch, strict=True)
+    )
+    return tuple(map(shlex.join, [*runs, ["fathom", "compare", *names, "--rounds", str(rounds)]]))
 
 
 def setting(factor: str, level: Level) -> str:

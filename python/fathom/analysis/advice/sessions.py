@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import shlex
 from collections.abc import Iterator
 
+from fathom.analysis.advice import commands
 from fathom.analysis.advice.rule import Rule, RuleInput
 from fathom.analysis.model import DECIDED, Verdict
 from fathom.compare import PLACE
@@ -20,14 +20,7 @@ def find(given: RuleInput) -> Iterator[Finding]:
     if places is None or places.in_turn or not verdicts & {*DECIDED, Verdict.EQUIVALENT}:
         return
     names = [str(name) for name in given.study["factors"][PLACE]]
-    study = given.campaign.directory / "study.toml"
     again = [f"{name}-again" for name in names]
-    runs = [
-        shlex.join(
-            ["fathom", "run", str(study), "--rounds", "1", *(["--scratch", scratch] if scratch else []), "--out", name]
-        )
-        for name, scratch in zip(again, places.scratch, strict=True)
-    ]
     yield Finding(
         "sessions",
         " and ".join(names),
@@ -40,10 +33,7 @@ def find(given: RuleInput) -> Iterator[Finding]:
             Remedy(
                 "Do not choose by this alone: repeat both campaigns, a round of each in turn on one machine, else on "
                 "several days.",
-                (
-                    *runs,
-                    shlex.join(["fathom", "compare", *again, "--rounds", str(max(given.rounds, 5))]),
-                ),
+                commands.measured_again(given.campaign, places, again, max(given.rounds, 5)),
                 verify="The difference comes back with the same sign and about the same size.",
             ),
         ),

@@ -17,6 +17,8 @@ if TYPE_CHECKING:
 
 BURST_IOPS = 3000.0
 """gp2's burst rate, with 5.4 million credits at 3 IOPS per GiB (Amazon EBS user guide)."""
+SPENT_PERCENT = 2.0
+"""A balance below it is spent: what comes back goes at once."""
 _LEAST_MIB, MOST_MIB = 125, 250
 """Throughput of gp3 as sold by default, and the most that a gp2 had (Amazon EBS user guide)."""
 _NEEDED = 95

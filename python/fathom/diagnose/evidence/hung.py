@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from fathom.diagnose.evidence.load import FEWEST, implied_load, middle, worked
+from fathom.diagnose.evidence.load import FEWEST, implied_load, in_a_row, middle, worked
 from fathom.diagnose.evidence.starved import starved
 from fathom.diagnose.evidence.tier import tier_of
 
@@ -35,8 +35,7 @@ def hung(system: System, disk: Device) -> Flags:
     held = at_work & (latency >= max(_TIMES * usual, _CLEARLY * tier_of(system, disk).target_s))
     held &= (np.nan_to_num(implied_load(disk)) >= _LEAST) & (rate <= _MORE * often)
     held &= ~(moved > _MORE * middle(moved[at_work]))
-    places = np.flatnonzero(held)
-    groups = [group for group in np.split(places, np.flatnonzero(np.diff(places) > 1) + 1) if len(group)]
+    groups = in_a_row(held)
     if len(groups) < _FEWEST or max(map(len, groups)) > _LONGEST or starved(system, disk, held) is not None:
         return none
     return held

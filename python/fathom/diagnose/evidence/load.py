@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
     from fathom.diagnose.evidence.device import Device, Flags, Floats
     from fathom.diagnose.evidence.limits import Limits, Queue
 
@@ -46,6 +48,12 @@ def middle(values: Floats, share: float = 50) -> float:
     """A percentile of the values that are there; NaN of none."""
     good = values[np.isfinite(values)]
     return float(np.percentile(good, share)) if len(good) else math.nan
+
+
+def in_a_row(chosen: Flags) -> list[NDArray[np.intp]]:
+    """The places of chosen moments, those that follow each other together."""
+    places = np.flatnonzero(chosen)
+    return np.split(places, np.flatnonzero(np.diff(places) > 1) + 1) if len(places) else []
 
 
 _VARIES = 1.25

@@ -33,6 +33,11 @@ _NEVER = {
 """Names that volumes of data do not have there: EBS is NVMe or xvdX on Linux; sda and sdb are Azure's own two disks."""
 
 
+def is_rented(system: System) -> bool:
+    """Whether the logs tell that the system is in a cloud that sells its volumes by their rates."""
+    return any(is_in(system, cloud) for cloud in _PLATFORMS)
+
+
 def is_in(system: System, cloud: str) -> bool:
     """Whether the logs tell that the system is in this cloud: of all platforms it alone is not ruled out."""
     others = {AWS, AZURE, VMWARE} - {_PLATFORMS[cloud]}

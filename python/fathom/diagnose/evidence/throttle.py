@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from fathom.diagnose.evidence.credits import SPENT_PERCENT
 from fathom.diagnose.evidence.device import Device
 from fathom.diagnose.evidence.join import adapters, correlation, onto
 from fathom.diagnose.evidence.load import (
@@ -30,7 +31,7 @@ from fathom.diagnose.evidence.load import (
     served,
     worked,
 )
-from fathom.diagnose.evidence.sold import DOUBTFUL, KNOWN, SURE, is_in, sold_there
+from fathom.diagnose.evidence.sold import DOUBTFUL, KNOWN, SURE, is_rented, sold_there
 from fathom.diagnose.evidence.surroundings import is_nvme
 from fathom.diagnose.evidence.tier import tier_of
 from fathom.diagnose.evidence.words import megabytes, number, seen, share, time
@@ -139,7 +140,7 @@ def said_by_cloud(device: Device) -> Throttle | None:
                     f"its limit on {what} is {words} in {share(hit.sum() / known)} of the time", 0.95, (evidence,)
                 )
     for metric, what in _BALANCES.items():
-        empty = device.values(metric) < 2
+        empty = device.values(metric) < SPENT_PERCENT
         if empty.sum() >= 3:
             evidence = seen(device, f"The burst balance for {what} is below 2 % in {empty.sum()} intervals.", empty)
             return Throttle(f"its burst balance for {what} is spent", 0.95, (evidence,))
@@ -225,12 +226,13 @@ def _without_rise(system: System, disk: Device, found: Plateau, limit: _Limit) -
         return 0.0
     rates = disk.values(found.metric)[worked(disk)]
     # The first and the last interval may hold less.
-    scatter = float(np.std(rates[np.abs(rates / found.level - 1) <= NEAR]) / found.level)
-    held = np.mean(np.abs(rates / found.level - 1) <= _EXACT) >= 0.9 and np.nanmax(rates) <= (1 + NEAR) * found.level
-    rented = is_in(system, "aws") or is_in(system, "azure")
+    off = np.abs(rates / found.level - 1)
+    scatter = float(np.std(rates[off <= NEAR]) / found.level)
+    held = np.mean(off <= _EXACT) >= 0.9 and np.nanmax(rates) <= (1 + NEAR) * found.level
+    rented = is_rented(system)
     if scatter > _STILL or limit.off > _EXACT or not held:
         # A cloud's own figure of a volume that it lets wait, and never lets go beyond its limit.
-        mostly = np.mean(np.abs(rates / found.level - 1) <= _MEAN) >= _MOSTLY
+        mostly = np.mean(off <= _MEAN) >= _MOSTLY
         capped = mostly and np.nanmax(rates) <= (1 + _EXACT) * found.level and limit.off <= _EXACT
         return 0.55 if capped and rented and disk.layer is Layer.CLOUD_VOLUME else 0.3
     # Only where the cloud is known are its limits more than numbers that many loads may have.
@@ -301,13 +303,13 @@ def _of_round(system: System, disk: Device, found: Plateau) -> float:
     if np.nanstd(load) > TIGHT * np.nanmean(load):
         return 0.6
     slow = middle(disk.values("latency_s")[found.chosen], 90) > tier_of(system, disk).target_s
-    rented = is_in(system, "aws") or is_in(system, "azure")
+    rented = is_rented(system)
     return 0.0 if not slow else 0.6 if rented else DOUBTFUL
 
 
 def _link(system: System, disk: Device, found: Plateau) -> _Limit | None:
     """The link to storage outside of the host whose rate this is. Nobody rents a link to a volume in a cloud."""
-    rented = disk.layer is Layer.CLOUD_VOLUME or is_in(system, "aws") or is_in(system, "azure")
+    rented = disk.layer is Layer.CLOUD_VOLUME or is_rented(system)
     if found.metric != "bytes_per_s" or rented or is_nvme(disk.device) or not is_hard(disk, found):
         return None
     cap = system.limits.cap(found.metric, found.level, "link", _EXACT)

@@ -58,13 +58,7 @@ def examine(system: System) -> Iterator[Finding]:
         f"{time(below_s)} in the same intervals{when}.",
         harm.severity,
         0.7,
-        (
-            seen(
-                file,
-                f"{words}; {rates}the disk.",
-                most.chosen,
-            ),
-        ),
+        (seen(file, f"{words}; {rates}the disk.", most.chosen),),
         harm.sentence,
         "the file lies on another disk than this one, which the log lacks",
         (_FILTERS,),

@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from fathom.diagnose.evidence.credits import BURST_IOPS, MOST_MIB, without_credits
+from fathom.diagnose.evidence.credits import BURST_IOPS, MOST_MIB, SPENT_PERCENT, without_credits
 from fathom.diagnose.evidence.harm import of_storage
 from fathom.diagnose.evidence.join import ranks
 from fathom.diagnose.evidence.load import FEWEST, IDLE_LOAD, middle
-from fathom.diagnose.evidence.sold import DOUBTFUL, SURE, is_in, sold_there
+from fathom.diagnose.evidence.sold import DOUBTFUL, SURE, is_rented, sold_there
 from fathom.diagnose.evidence.unexplained import fallen, slow_part
 from fathom.diagnose.evidence.words import megabytes, number, seen, time
 from fathom.diagnose.rule import DISK_COLLECT, VOLUMES, Kind, Need, Rule
@@ -74,7 +74,7 @@ class _Spent:
 
 def _balance(disk: Device) -> _Spent | None:
     left = disk.values("burst_balance_percent")
-    empty = left < 2
+    empty = left < SPENT_PERCENT
     if empty.sum() < 3 and not (empty.any() and empty.sum() >= 0.1 * np.isfinite(left).sum()):
         return None
     return _Spent(
@@ -137,7 +137,7 @@ def _lower(system: System, disk: Device) -> Iterator[Finding]:
         f"{number(100 * found.spread)} %, with {number(middle(disk.load[slow]))} outstanding at "
         f"{time(middle(latency[slow]))}: others would leave now more and now less."
     )
-    rented = is_in(system, "aws") or is_in(system, "azure")
+    rented = is_rented(system)
     yield Finding(
         "D7",
         disk.name,

@@ -8,14 +8,14 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from fathom.diagnose.clock import NS
-from fathom.diagnose.evidence.credits import OTHER, without_credits
+from fathom.diagnose.evidence.credits import OTHER, SPENT_PERCENT, without_credits
 from fathom.diagnose.evidence.words import length, seen, share
 from fathom.diagnose.metrics import Layer
 from fathom.diagnose.rule import DISK_COLLECT, VOLUMES, Kind, Need, Rule
-from fathom.finding import Evidence, Finding, Remedy, Severity
+from fathom.finding import Finding, Severity
 
 if TYPE_CHECKING:
-    from fathom.diagnose.evidence.device import Device
+    from fathom.diagnose.evidence.device import Floats
     from fathom.diagnose.evidence.system import System
 
 _BALANCES = {
@@ -23,8 +23,8 @@ _BALANCES = {
     "iops_balance_percent": "credits for IOPS",
     "bytes_balance_percent": "credits for throughput",
 }
-_SPENT, _LOW, _HALF = 2.0, 20.0, 50.0
-"""Percent left: below the first D7 speaks, below the second it is told always, below the third where it falls."""
+_LOW, _HALF = 20.0, 50.0
+"""Percent left: below the first it is told always, below the second where it falls."""
 _FALL, _SOON_S = 10.0, 86400.0
 """Percent that must have gone since the balance was highest, and the time within which the rest goes at that pace."""
 
@@ -33,43 +33,33 @@ def examine(system: System) -> Iterator[Finding]:
     """Every volume and machine with a balance."""
     for disk in system.of(*VOLUMES, Layer.CLOUD_INSTANCE):
         for metric, credits in _BALANCES.items():
-            words = _falling(disk, metric)
+            balance = disk.values(metric)
+            known = np.isfinite(balance)
+            left = balance[known]
+            words = _falling(disk.times_ns[known] / NS, left)
             if words is not None:
+                between = f"{share(left.min() / 100)} and {share(left.max() / 100)}"
+                # Of a machine's balances no volume can be the remedy.
+                of_volume = metric == "burst_balance_percent"
                 yield Finding(
                     "D31",
                     disk.name,
                     f"The {credits} of {disk.name} {words}",
                     Severity.NOTE,
                     0.6,
-                    (_balance(disk, metric),),
+                    (seen(disk, f"Its balance is between {between}, in {known.sum()} intervals.", known),),
                     None,
                     "the load that spends them ends before they do",
-                    (_remedy(system, disk, metric),),
+                    (without_credits(system, disk, known) if of_volume else OTHER,),
                 )
 
 
-def _balance(device: Device, metric: str) -> Evidence:
-    left = device.values(metric)
-    known = np.isfinite(left)
-    low, high = share(left[known].min() / 100), share(left[known].max() / 100)
-    return seen(device, f"Its balance is between {low} and {high}, in {known.sum()} intervals.", known)
-
-
-def _remedy(system: System, disk: Device, metric: str) -> Remedy:
-    """Of a machine's balances no volume can be the remedy."""
-    of_volume = metric == "burst_balance_percent"
-    return without_credits(system, disk, np.isfinite(disk.values(metric))) if of_volume else OTHER
-
-
-def _falling(device: Device, metric: str) -> str | None:
+def _falling(times_s: Floats, left: Floats) -> str | None:
     """What became of a balance, for people; None where enough is left, or D7 speaks."""
-    left = device.values(metric)
-    known = np.isfinite(left)
-    if known.sum() < 3 or left[known].min() < _SPENT:
+    if len(left) < 3 or left.min() < SPENT_PERCENT:
         return None
-    times, left = device.times_ns[known] / NS, left[known]
     highest = int(len(left) - 1 - np.argmax(left[::-1]))
-    fallen, took, last = left[highest] - left[-1], times[-1] - times[highest], float(left[-1])
+    fallen, took, last = left[highest] - left[-1], times_s[-1] - times_s[highest], float(left[-1])
     if last < _HALF and fallen >= _FALL and last * took <= _SOON_S * fallen:
         ends = f"at that pace none are left {length(last * took / fallen)} after the end of the log"
         return f"fell from {share(left[highest] / 100)} to {share(last / 100)} in {length(took)}: {ends}."

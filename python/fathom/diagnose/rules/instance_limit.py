@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from fathom.diagnose.evidence.harm import of_storage
-from fathom.diagnose.evidence.sold import is_in
+from fathom.diagnose.evidence.sold import is_rented
 from fathom.diagnose.evidence.surroundings import AWS, AZURE, SQL_SERVER
 from fathom.diagnose.evidence.throttle import said_by_cloud, shared, together
 from fathom.diagnose.metrics import Layer
@@ -48,7 +48,7 @@ def examine(system: System) -> Iterator[Finding]:
     common = None if sure else shared(system)
     if common is not None:
         throttle, disks = common
-        rented = is_in(system, "aws") or is_in(system, "azure")
+        rented = is_rented(system)
         whose = "the instance" if rented else "the virtual machine, an adapter or a path"
         names = ", ".join(disk.name for disk in disks[:4])
         what = f"A limit that {names} share is reached, as {whose} has: {throttle.what}."

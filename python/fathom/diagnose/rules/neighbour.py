@@ -10,7 +10,7 @@ import numpy as np
 from fathom.diagnose.evidence.harm import of_storage
 from fathom.diagnose.evidence.load import worked
 from fathom.diagnose.evidence.saturation import at_ceiling
-from fathom.diagnose.evidence.sold import is_in
+from fathom.diagnose.evidence.sold import is_rented
 from fathom.diagnose.evidence.starved import starved
 from fathom.diagnose.evidence.surroundings import VMWARE
 from fathom.diagnose.evidence.unexplained import (
@@ -82,7 +82,7 @@ def examine(system: System) -> Iterator[Finding]:
             what = f"{beside.name} serves it then, as where a cache is cold or misses"
             what = what if serves else f"{beside.name}, below or beside it, is busy then"
         evidence = () if beside is None else (_rates(disk, beside, found.chosen),)
-        others = _RENTED if is_in(system, "aws") or is_in(system, "azure") else _OTHERS
+        others = _RENTED if is_rented(system) else _OTHERS
         yield Finding(
             "D20",
             disk.name,

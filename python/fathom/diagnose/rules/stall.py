@@ -9,7 +9,7 @@ import numpy as np
 
 from fathom.diagnose.evidence.harm import of_storage
 from fathom.diagnose.evidence.hung import hung
-from fathom.diagnose.evidence.load import FEWEST, implied_load, middle, worked
+from fathom.diagnose.evidence.load import FEWEST, implied_load, in_a_row, middle, worked
 from fathom.diagnose.evidence.words import length, number, seen, time
 from fathom.diagnose.rule import QUEUE, RATE, Kind, Rule
 from fathom.finding import Finding, Remedy
@@ -127,8 +127,7 @@ def _held(disk: Device) -> Flags:
         return found
     implied = np.nan_to_num(implied_load(disk))
     few = rate <= 0.1 * np.percentile(rate[rate > 0], 90)
-    held = np.flatnonzero((stated >= 2) & (implied <= 0.1 * stated) & few)
-    for group in np.split(held, np.flatnonzero(np.diff(held) > 1) + 1):
+    for group in in_a_row((stated >= 2) & (implied <= 0.1 * stated) & few):
         lasts = len(group) >= 2 and disk.seconds[group].sum() >= _SHORTEST_S
         if lasts and group[-1] + 1 < len(rate) and implied[group[-1] + 1] > 1.5 * stated[group[-1] + 1]:
             found[group] = True
@@ -148,7 +147,7 @@ def _owed(disk: Device) -> Flags:
     places, working = np.flatnonzero(idle), np.flatnonzero(rate > 0)
     if disk.has("outstanding") or not len(places) or not len(working) or len(places) > _RARE * len(rate):
         return found
-    for group in np.split(places, np.flatnonzero(np.diff(places) > 1) + 1):
+    for group in in_a_row(idle):
         after, lasted = group[-1] + 1, float(disk.seconds[group].sum())
         before, behind = working[working < group[0]][-_NEAR:], working[working > after][:_NEAR]
         if lasted < _SHORTEST_S or after >= len(rate) or not rate[after] > 0 or min(len(before), len(behind)) < 2:
@@ -164,8 +163,7 @@ def _owed(disk: Device) -> Flags:
 def _lasting(still: Flags, seconds: Floats) -> Flags:
     """Only stretches of at least `_SHORTEST_S`: for one short interval a single slow request is enough."""
     chosen = np.zeros(len(still), dtype=bool)
-    places = np.flatnonzero(still)
-    for group in np.split(places, np.flatnonzero(np.diff(places) > 1) + 1):
+    for group in in_a_row(still):
         chosen[group] = seconds[group].sum() >= _SHORTEST_S
     return chosen
 

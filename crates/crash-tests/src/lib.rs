@@ -9,6 +9,7 @@ pub mod apart;
 pub mod cached;
 pub mod crash;
 pub mod damage;
+pub mod differing;
 pub mod disk;
 pub mod edited;
 pub mod group;

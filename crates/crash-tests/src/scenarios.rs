@@ -11,7 +11,7 @@ use crate::group::Setup;
 use crate::history::{History, SECTOR, stamp};
 use crate::life::{Life, Required, Step, check, check_loss, check_recovery, record};
 use crate::testbed::Testbed;
-use crate::{Tally, apart, damage};
+use crate::{Tally, apart, damage, differing};
 
 /// A case: its name, and what plays it.
 pub type Case = (&'static str, fn(&Setup) -> Result<(), String>);
@@ -45,11 +45,13 @@ pub const ALL: &[Case] = &[
         damage::older_backings(setup, &mut Random::new(4, "older backings"), 0.05)
     }),
     ("an older volume of a group is not taken for the newest", |setup| {
-        apart::put_back(setup, &mut Random::new(5, "volumes apart"), 0.05)
+        apart::put_back(setup, &mut Random::new(5, "volumes apart"), 0.1)
     }),
     ("volumes of a group at rest are from one moment", apart::at_rest),
     ("a power cut while older volumes are brought up to date", apart::cut_off),
     ("volumes from before marks said a moment open", apart::without_moments),
+    ("disks that changed places are not taken for the group's", differing::other_disks),
+    ("what mode barrier wrote before its commit is no other disk", differing::after_a_change_of_mode),
     ("records under wiped superblocks are not taken for the new log's", log_under_wiped_superblocks),
 ];
 

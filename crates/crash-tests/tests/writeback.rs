@@ -7,6 +7,8 @@ mod bench;
 mod check;
 #[path = "writeback/clones.rs"]
 mod clones;
+#[path = "writeback/differing.rs"]
+mod differing;
 #[path = "writeback/legs.rs"]
 mod legs;
 #[path = "writeback/loss.rs"]

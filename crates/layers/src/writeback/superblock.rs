@@ -1,6 +1,7 @@
 //! The blocks that say what a device is: two copies each, written in turn, so that a torn write leaves the other.
 
 use super::loss::{Bounds, Loss};
+use super::record::SECTOR;
 use super::redo::Pending;
 use crate::codec::{BLOCK, Reader, Uuid, Writer, are_countable};
 
@@ -130,6 +131,37 @@ pub struct MemberEntry {
     pub life: Life,
 }
 
+/// Samples that a superblock holds at most.
+pub const MOST_SAMPLES: usize = 12;
+
+/// A piece of what was put in place last: by its bytes a volume is known again.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Sample {
+    /// Index of the volume in its group.
+    pub volume: u16,
+    /// First byte.
+    pub offset: u64,
+    /// Bytes: at most a block.
+    pub length: u64,
+    /// Checksum of these bytes.
+    pub crc: u32,
+}
+
+impl Sample {
+    fn encode(&self, writer: &mut Writer<'_>) {
+        let sectors = (self.length / SECTOR) as u32;
+        writer.half(u32::from(self.volume) << 16 | sectors).half(self.crc).word(self.offset / SECTOR);
+    }
+
+    /// None if there is none.
+    fn decode(reader: &mut Reader<'_>) -> Option<Self> {
+        let (place, crc, sector) = (reader.half(), reader.half(), reader.word());
+        let (volume, length) = ((place >> 16) as u16, u64::from(place & 0xFFFF) * SECTOR);
+        let offset = sector.checked_mul(SECTOR)?;
+        (length > 0 && length <= BLOCK as u64).then_some(Self { volume, offset, length, crc })
+    }
+}
+
 /// What the place with the redo ring says of the group.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct OriginSuper {
@@ -179,6 +211,8 @@ pub struct OriginSuper {
     pub marked: u64,
     /// The name of the last incarnation.
     pub life: Life,
+    /// What the volumes hold at least while an incarnation owns them.
+    pub samples: Vec<Sample>,
 }
 
 impl OriginSuper {
@@ -211,6 +245,7 @@ impl OriginSuper {
         for member in &self.members {
             writer.half(member.life);
         }
+        self.samples.iter().take(MOST_SAMPLES).for_each(|sample| sample.encode(&mut writer));
         writer.seal();
     }
 
@@ -241,6 +276,7 @@ impl OriginSuper {
             log_base: 0,
             marked: 0,
             life: 0,
+            samples: Vec::new(),
         };
         let count = usize::try_from(reader.word()).ok().filter(|count| *count <= MOST_MEMBERS)?;
         let entry = |_| MemberEntry { size: reader.word(), name: reader.word(), seq: 0, life: 0 };
@@ -254,6 +290,7 @@ impl OriginSuper {
         found.members.iter_mut().for_each(|member| member.seq = reader.word());
         found.life = reader.half();
         found.members.iter_mut().for_each(|member| member.life = reader.half());
+        found.samples = (0..MOST_SAMPLES).filter_map(|_| Sample::decode(&mut reader)).collect();
         let Self { counter, generation, owner, incarnation, position, batch, seq, epoch, .. } = found;
         let later = [found.flushed_seq, found.log_end, found.log_base, found.loss.writes, found.marked];
         if !are_countable(&later) {
@@ -312,7 +349,9 @@ pub fn name_hash(name: &str) -> u64 {
 mod tests {
     use proptest::prelude::*;
 
-    use super::{Bounds, CacheSuper, Loss, MOST_MEMBERS, MemberEntry, MemberMark, OriginSuper};
+    use super::{
+        Bounds, CacheSuper, Loss, MOST_MEMBERS, MOST_SAMPLES, MemberEntry, MemberMark, OriginSuper, Sample,
+    };
     use crate::codec::BLOCK;
     use crate::writeback::redo::Pending;
 
@@ -329,14 +368,16 @@ mod tests {
             cache.encode(&mut block);
             prop_assert_eq!(CacheSuper::decode(&block), Some(cache));
             prop_assert_eq!(OriginSuper::decode(&block), None);
-            let members = (0..members as u64).map(|name| MemberEntry { size: start ^ name, name, seq: seq ^ name, life: chain ^ name as u32 }).collect();
+            let members: Vec<_> = (0..members as u64).map(|name| MemberEntry { size: start ^ name, name, seq: seq ^ name, life: chain ^ name as u32 }).collect();
             let pending = Pending { bytes: tail, epochs: segment, age: seq };
             let bounds = Bounds { bytes: start, age: position };
             let loss = Loss { incarnation: epoch, seq: batch, epoch: seq, pending, bounds, writes: tail };
+            let sample = |index: usize| Sample { volume: index as u16 * 9, offset: seq / 512 * 512, length: 512 * (1 + index as u64 % 8), crc: chain };
+            let samples = (0..members.len() % (MOST_SAMPLES + 1)).map(sample).collect();
             let origin = OriginSuper {
                 counter, uuid, generation, owner: incarnation, incarnation, start, length, position, batch, previous: chain,
                 seq, epoch, pending, bounds, loss, legs: [start, tail], members,
-                flushed_seq: seq, log_end: tail, log_crc: chain, log_base: batch, marked: epoch, life: !chain,
+                flushed_seq: seq, log_end: tail, log_crc: chain, log_base: batch, marked: epoch, life: !chain, samples,
             };
             origin.encode(&mut block);
             prop_assert_eq!(OriginSuper::decode(&block), Some(origin));

@@ -308,6 +308,7 @@ impl Opening {
             log_base: 0,
             marked: 0,
             life: 0,
+            samples: Vec::new(),
         };
         write(pool, ring, origin_layout.superblocks, 0, |bytes| created.encode(bytes)).await?;
         Ok(created)

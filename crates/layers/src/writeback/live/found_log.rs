@@ -77,6 +77,8 @@ pub struct Verdict {
     pub loss: Option<Loss>,
     /// A cache that is later than the backing volumes: nothing may be numbered as it was there.
     pub later: Option<CacheSuper>,
+    /// Nothing is put in place: the volumes are taken as they are.
+    pub as_found: bool,
 }
 
 impl From<Error> for NoLog {

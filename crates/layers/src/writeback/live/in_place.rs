@@ -13,9 +13,10 @@ use crate::writeback::record::Extent;
 use super::destage::RingState;
 use super::pacing::Stage;
 use super::redo_ring::{InPlace, requests};
+use super::samples;
 use super::state::{Batch, Began, Putting};
 use super::task_group::TaskGroup;
-use super::{Live, io};
+use super::{Live, Mode, io};
 
 /// A first batch that used less than one part in so many of the backing volumes' time says nothing of what they do: with a
 /// `lag_target` of minutes it goes at a hundredth of that, and writers would be held to twice that.
@@ -158,6 +159,10 @@ impl Live {
             origin.epoch = batch.point.epoch;
             (origin.log_end, origin.log_crc) = (batch.point.end, batch.point.crc);
             origin.pending = pending;
+            // Mode `barrier` writes before it commits: nothing is known of its volumes.
+            if self.settings.mode != Mode::Barrier {
+                origin.samples = samples::after(&origin.samples, batch.number, &batch.extents, &batch.chunks);
+            }
             self.member_marks.require(origin);
         })
         .await?;

@@ -26,6 +26,7 @@ mod redo_copy;
 mod redo_ring;
 mod refusals;
 mod replay;
+mod samples;
 mod scan;
 mod scrub;
 mod sectors;

@@ -58,13 +58,14 @@ pub async fn open(parts: Parts) -> Result<Rc<Live>> {
     let ring = opening.ring(&origin);
     // Refused before anything is written.
     let foreseen = opening.foresee(&ring, &origin).await?;
-    let Verdict { chosen, loss, later } = opening.decide(&foreseen, &caches).await?;
+    let Verdict { chosen, loss, later, as_found } = opening.decide(&foreseen, &caches).await?;
     opening.check_log_sectors(chosen.as_ref())?;
     opening.retire_tails(&origin, &caches).await?;
-    origin = opening.replay(&ring, &origin).await?;
+    origin = if as_found { foreseen } else { opening.replay(&ring, &origin).await? };
     if let Some(later) = later {
         origin.generation = origin.generation.max(later.generation);
         origin.incarnation = origin.incarnation.max(later.incarnation);
+        origin.samples.clear();
     }
     let loss = loss.or(given_up);
     if let Some(loss) = loss {
@@ -96,6 +97,10 @@ impl Opening {
         chosen: Option<Chosen>,
         loss: Option<Loss>,
     ) -> Result<Rc<Live>> {
+        // Volumes that nobody owned may have been used without the cache, and mode `barrier` writes before it commits.
+        if origin.owner == 0 || self.parts.settings.mode == Mode::Barrier {
+            origin.samples.clear();
+        }
         let layout = self.parts.cache_layout;
         let newest = chosen.as_ref().map_or(0, |chosen| chosen.log.scanned.newest);
         let incarnation = origin.incarnation.max(newest) + 1;

@@ -20,6 +20,11 @@ impl Opening {
     /// # Errors
     /// The refusal, if there is no way to go on that loses nothing and none was chosen by the settings.
     pub async fn decide(&self, origin: &OriginSuper, caches: &[Option<CacheSuper>]) -> Result<Verdict> {
+        let verdict = self.decide_by_log(origin, caches).await?;
+        self.check_samples(origin, caches, verdict).await
+    }
+
+    async fn decide_by_log(&self, origin: &OriginSuper, caches: &[Option<CacheSuper>]) -> Result<Verdict> {
         let found = if origin.owner == 0 {
             match self.find_older(origin, caches).await {
                 Ok(None) => {
@@ -45,13 +50,13 @@ impl Opening {
                 self.check_beyond(origin, lost.kept.as_ref())?;
                 let (loss, kept) = self.accept_loss(origin, caches, *lost)?;
                 let chosen = kept.map(|log| Chosen::alone(log, caches.len()));
-                Ok(Verdict { chosen, loss: Some(loss), later: None })
+                Ok(Verdict { chosen, loss: Some(loss), ..Verdict::default() })
             }
             Err(NoLog::Older(older)) => {
                 let later = Some(older.cache);
                 let (loss, log) = self.settle_older(origin, *older)?;
                 let chosen = log.map(|log| Chosen::alone(log, caches.len()));
-                Ok(Verdict { chosen, loss, later })
+                Ok(Verdict { chosen, loss, later, as_found: false })
             }
         }
     }
@@ -300,7 +305,7 @@ impl Opening {
         in_the_way.map_or(Ok((loss, lost.kept)), Err)
     }
 
-    fn accepts(&self, origin: &OriginSuper) -> bool {
+    pub fn accepts(&self, origin: &OriginSuper) -> bool {
         origin.owner != 0 && self.parts.settings.accept_loss == Some(origin.owner)
     }
 

@@ -53,6 +53,16 @@ impl Opening {
         self.set(keys, text, Some(loses))
     }
 
+    /// Goes on without the log, on volumes as they are.
+    pub fn take_as_found(&self, owner: u64) -> Remedy {
+        let keys = discarding(Some(owner));
+        let text = format!(
+            "set {} to go on with what the volumes hold now, without the log and without what was put in place since",
+            words(&keys)
+        );
+        self.set(keys, text, Some(UNKNOWN))
+    }
+
     /// Keeps superblocks and redo ring on a volume of their own from now on.
     pub fn add_ring(
         &self,

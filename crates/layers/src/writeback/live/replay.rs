@@ -12,6 +12,7 @@ use crate::writeback::superblock::OriginSuper;
 use super::io;
 use super::opening::{Opening, Parts};
 use super::redo_ring::{RedoRing, chunks, put_in_place};
+use super::samples;
 
 /// Requests in flight at once while batches are read back and put in place.
 const WIDTH: usize = 32;
@@ -26,6 +27,7 @@ impl Opening {
             let (Descriptor { extents, .. }, chunks) = self.read_batch(ring, &commit).await?;
             put_in_place(context, &self.origins, WIDTH, &extents, &chunks).await?;
             advance(&mut state, &commit, crc);
+            state.samples = samples::after(&state.samples, commit.batch, &extents, &chunks);
             self.marks.placed(&extents, commit.last_seq);
         }
         if state.batch != found.batch {
@@ -43,8 +45,9 @@ impl Opening {
     pub async fn foresee(&self, ring: &RedoRing, found: &OriginSuper) -> Result<OriginSuper> {
         let mut state = found.clone();
         while let Some((commit, crc)) = next_commit(&self.parts.pool, ring, found, &state).await? {
-            self.read_batch(ring, &commit).await?;
+            let (Descriptor { extents, .. }, _) = self.read_batch(ring, &commit).await?;
             advance(&mut state, &commit, crc);
+            samples::forget(&mut state.samples, &extents);
         }
         Ok(state)
     }

@@ -14,6 +14,7 @@ use crate::writeback::superblock::{
 
 use super::opening::{Opening, Parts};
 use super::replay::{advance, next_commit, read_batch};
+use super::samples;
 use super::scan::{payload_is_whole, scan_headers, space_of};
 use super::superblocks::Copies;
 
@@ -115,6 +116,7 @@ impl Opening {
         while let Some((commit, crc)) = next_commit(pool, &ring, origin, &state).await? {
             match read_batch(context, pool, &ring, &commit).await {
                 Ok((descriptor, _)) => {
+                    samples::forget(&mut state.samples, &descriptor.extents);
                     let place = format!("the redo ring on `{}`", ring.volume.name());
                     self.check_sectors(&descriptor.extents, &place)?;
                     if !self.parts.hold(&descriptor.extents) {

@@ -199,6 +199,15 @@ def test_one_look_at_counters_is_told_as_that(tmp_path: Path, samples: Path, nam
     assert "two looks make one sample" in str(raised.value.remedy)
 
 
+def test_a_log_of_other_counters_is_not_to_be_longer(tmp_path: Path) -> None:
+    path = tmp_path / "log"
+    rows = "".join(f'"03/02/2026 22:00:{second:02}.000","{second}"\n' for second in range(20))
+    path.write_text(f'"(PDH-CSV 4.0) (UTC)(0)","\\\\SQL01\\Print Queue(_Total)\\Jobs"\n{rows}')
+    with pytest.raises(LogError, match="holds no sample") as raised:
+        reader.read([path])
+    assert "record the counters of disks; more of these do not help" in str(raised.value.remedy)
+
+
 @pytest.mark.parametrize("kind", ["tar", "tgz", "zip"])
 def test_several_logs_in_one_archive_are_not_read_as_one(tmp_path: Path, samples: Path, kind: str) -> None:
     """Without compression their text stands in the archive as it is."""

@@ -16,7 +16,9 @@ import numpy as np
 
 from fathom.diagnose.clock import NS, iso_ns, ns_of, zone_of
 from fathom.diagnose.facts import NOT_NEEDED
-from fathom.diagnose.iostat_interval import COUNTS, STEPS_S, amounts_over, interval_of, is_count, rates
+from fathom.diagnose.iostat_command import Command
+from fathom.diagnose.iostat_interval import Disks, Interval, excludes, interval_of
+from fathom.diagnose.iostat_start import first_is_since_start, only_is_since_start
 from fathom.diagnose.linux import disk_of
 from fathom.diagnose.metrics import Layer
 from fathom.diagnose.numbers import plain_number
@@ -61,6 +63,13 @@ _NO_EVENTS = {
 _MEANS_OF_ALL = {"latency_s", "size_bytes"}
 """Means that iostat prints as 0 where nothing was counted: there they are missing."""
 
+_TIMED = {
+    "read_latency_s", "write_latency_s", "discard_latency_s", "flush_latency_s", "latency_s", "outstanding_mean",
+    "busy_percent",
+}  # fmt: skip
+_ENOUGH = 1000.0
+"""Requests that take some time together, on any device."""
+
 
 @dataclass(frozen=True)
 class Report:
@@ -71,16 +80,23 @@ class Report:
         cpu: shares by name, percent.
         disks: device to column to number.
         where: line or number of the report, for messages.
+        listed: whether it has a table of devices that was read as a whole: -z leaves out those without a request.
     """
 
     stamp: str | None
     cpu: dict[str, float]
     disks: dict[str, dict[str, float]]
     where: str
+    listed: bool = False
 
 
 def samples(
-    source: Source, host: str | None, date: str | None, reports: Sequence[Report], began: str | None = None
+    source: Source,
+    host: str | None,
+    date: str | None,
+    reports: Sequence[Report],
+    began: str | None = None,
+    command: Command | None = None,
 ) -> Iterator[Block]:
     """The reports of one host as batches.
 
@@ -90,15 +106,46 @@ def samples(
         date: of the heading, for times without a date.
         reports: in the order of the log.
         began: stamp of the heading, where another program put one before each line.
+        command: the command line that was pasted with the reports.
 
     Raises:
         LogError: a stamp cannot be read, or only some reports have one.
     """
     if not reports:
         return
+    _add_unused(reports, command)
+    times, seconds = _times(source, date, reports, command)
+    start = 0
+    if len(reports) > 1 and _begins_at_start(source, date, reports, times, seconds, began, command):
+        source.notes.skip("reports", "the first one is the mean since the machine's start (iostat without -y)")
+        start = 1
+    untimed = _untimed(reports[start:], seconds[start:])
+    source.notes.skip("devices", _UNTIMED, len(untimed), ", ".join(sorted(untimed)[:6]))
+    rows = Rows()
+    ignored: set[str] = set()
+    for time, length, report in zip(times[start:].tolist(), seconds[start:], reports[start:], strict=True):
+        for device, columns in report.disks.items():
+            if disk_of(device) in report.disks:
+                continue  # -p: a partition's requests are its disk's
+            ignored |= set(columns) - set(COLUMNS)
+            for metric, value in _columns(columns).items():
+                if not (device in untimed and metric in _TIMED):
+                    rows.add(time, length, Series(host, device, Layer.GUEST_DISK, metric), value)
+        for name, value in _cpu(report.cpu).items():
+            rows.add(time, length, Series(host, None, Layer.HOST, name), value)
+        yield from rows.take_if()
+    source.notes.skip("columns", NOT_NEEDED, len(ignored), ", ".join(sorted(ignored)[:6]))
+    yield from rows.take()
+
+
+def _times(
+    source: Source, date: str | None, reports: Sequence[Report], command: Command | None
+) -> tuple[np.ndarray, list[float | None]]:
+    """When each report was written, and how much time it covers."""
     bare = [report for report in reports if report.stamp is None]
+    counted: int | None = None
     if len(bare) == len(reports):
-        times = _counted(source, date, reports)
+        times, counted = _counted(source, date, reports, command)
     elif bare:
         raise source.error("this report has no time, others have", "record with `iostat -xty 1`", entry=bare[0].where)
     else:
@@ -107,32 +154,59 @@ def samples(
         source.notes.fact(
             "clock", f"the clock goes back {back} times: state --time-zone if that is the end of summer time"
         )
-    seconds = _intervals(times)
-    step = None if bare else next((length for length in seconds if length), None)
-    # The first report follows its heading at once, unless it has an interval of its own (-y).
-    at_once = False
+    return times, _intervals(times, counted)
+
+
+def _begins_at_start(
+    source: Source,
+    date: str | None,
+    reports: Sequence[Report],
+    times: np.ndarray,
+    seconds: Sequence[float | None],
+    began: str | None,
+    command: Command | None,
+) -> bool:
+    """Whether the first report covers the time since the machine's start: it follows its heading at once, unless it has
+    an interval of its own (-y), or its figures say so.
+    """
+    stamped = reports[0].stamp is not None
+    step = next((length for length in seconds if length), None) if stamped else None
     if began is not None and step is not None:
         heading = stamps(source, [began], ["the heading"], date)
-        at_once = abs(int(times[0] - heading[0])) < step * NS / 2
-    rows = Rows()
-    ignored: set[str] = set()
-    for number, report in enumerate(reports):
-        if number == 0 and len(reports) > 1 and (at_once or _since_boot(reports, step)):
-            source.notes.skip("reports", "the first one is the mean since the machine's start (iostat without -y)")
-            continue
-        time, length = int(times[number]), seconds[number]
+        if abs(int(times[0] - heading[0])) < step * NS / 2:
+            return True
+    return first_is_since_start(reports[0].disks, [report.disks for report in reports[1:]], step, command)
+
+
+_UNTIMED = "their time is not counted (await and %util are 0 while requests complete): record the disks below them"
+
+
+def _untimed(reports: Sequence[Report], seconds: Sequence[float | None]) -> set[str]:
+    """Devices that complete many requests in no time at all: md of older kernels counts none."""
+    requests: dict[str, float] = {}
+    timed: set[str] = set()
+    for report, length in zip(reports, seconds, strict=True):
         for device, columns in report.disks.items():
-            if disk_of(device) in report.disks:
-                continue  # -p: a partition's requests are its disk's
-            found = _columns(columns)
-            ignored |= set(columns) - set(COLUMNS)
-            for metric, value in found.items():
-                rows.add(time, length, Series(host, device, Layer.GUEST_DISK, metric), value)
-        for name, value in _cpu(report.cpu).items():
-            rows.add(time, length, Series(host, None, Layer.HOST, name), value)
-        yield from rows.take_if()
-    source.notes.skip("columns", NOT_NEEDED, len(ignored), ", ".join(sorted(ignored)[:6]))
-    yield from rows.take()
+            rate = sum(columns.get(name, 0.0) for name in ("r/s", "w/s"))
+            requests[device] = requests.get(device, 0.0) + rate * (length or 1.0)
+            times = [value for name, value in columns.items() if name in COLUMNS and COLUMNS[name][0] in _TIMED]
+            if not times or any(times):
+                timed.add(device)
+    return {device for device, count in requests.items() if count >= _ENOUGH and device not in timed}
+
+
+def _add_unused(reports: Sequence[Report], command: Command | None) -> None:
+    """Fills the tables of -z: devices without a request in an interval are not in its report."""
+    if not (command and command.used_only) and all(report.disks or not report.listed for report in reports):
+        return
+    unused: dict[str, dict[str, float]] = {}
+    for report in reports:
+        for device, columns in report.disks.items():
+            unused.setdefault(device, dict.fromkeys(columns, 0.0))
+    for report in reports:
+        if report.listed:
+            for device, zeros in unused.items():
+                report.disks.setdefault(device, zeros)
 
 
 def is_head(words: Sequence[str]) -> bool:
@@ -177,74 +251,54 @@ def _cpu(shares: Mapping[str, float]) -> dict[str, float]:
     return found
 
 
-def _intervals(times: np.ndarray) -> list[float | None]:
-    """Length of each interval: from the report before; of the first, the usual one."""
+def _intervals(times: np.ndarray, counted: int | None) -> list[float | None]:
+    """Length of each interval: from the report before; of the first, the usual one; of a report without others, what
+    its figures tell.
+    """
     if len(times) < 2:
-        return [None] * len(times)
+        return [None if counted is None else float(counted)] * len(times)
     steps = np.diff(times) / NS
     usual = float(np.median(steps))
     return [usual if usual > 0 else None, *(float(step) if step > 0 else None for step in steps)]
 
 
-def _counted(source: Source, date: str | None, reports: Sequence[Report]) -> np.ndarray:
-    """Times of reports that have none: counted from --start, otherwise from the beginning of the heading's day."""
-    step = interval_of([report.disks for report in reports[1:]])
+def _counted(
+    source: Source, date: str | None, reports: Sequence[Report], command: Command | None
+) -> tuple[np.ndarray, int | None]:
+    """Times of reports that have none, and the interval where it is known: counted from --start, otherwise from the
+    beginning of the heading's day.
+    """
+    step = _told([report.disks for report in reports[1:] or reports], command)
     begin, since = source.start_ns, "--start"
     if begin is None:
         begin, since = 0, "1970, as no date can be read; --start is better"
         if date and is_stamp(midnight := f"{date} 00:00:00"):
             begin = int(stamps(source, [midnight], ["the heading"], date)[0])
             since = "the beginning of the heading's day; --start is better"
-    how = f"{step.seconds} s, {step.why}" if step else "1 s, as the log does not say"
-    source.notes.fact("clock", f"the reports have no times (iostat without -t): counted from {since}, every {how}")
-    return begin + np.arange(1, len(reports) + 1, dtype=np.int64) * (step.seconds if step else 1) * NS
+    how = f", every {step.seconds} s, {step.why}" if step else ", every 1 s, as the log does not say"
+    how = how if step or len(reports) > 1 else ""
+    source.notes.fact("clock", f"the reports have no times (iostat without -t): counted from {since}{how}")
+    seconds = step.seconds if step else 1
+    return begin + np.arange(1, len(reports) + 1, dtype=np.int64) * seconds * NS, step.seconds if step else None
 
 
-def _since_boot(reports: Sequence[Report], stamped: float | None) -> bool:
-    """Whether the first report covers the time since the start: its rates are no counts over the interval of the
-    others, or it lists devices that were never used again.
-
-    Args:
-        reports: in the order of the log, at least two.
-        stamped: the usual interval by the reports' times, s; None where they have none.
-    """
-    first, others = reports[0].disks, [report.disks for report in reports[1 : 1 + 20]]
-    used = rates([first])
-    if not used:
-        return False
-    lengths, usual = amounts_over(first), interval_of(others)
-    if lengths and usual is not None:
-        return abs(max(lengths) / usual.seconds - 1) > _OTHER_LENGTH
-    step: float | None = None if usual is None else usual.seconds
-    if stamped is not None and any(rate * stamped < _NO_REQUEST for rate in used):
-        return True
-    if step is None and stamped is not None and stamped <= STEPS_S[-1]:
-        few = [rate for rate in rates(others) if rate * stamped <= 50]
-        # A known interval needs less proof: some intervals are longer than they should be.
-        step = stamped if few and sum(is_count(rate, stamped) for rate in few) >= 0.75 * len(few) else None
-    low = [rate for rate in used if step is not None and rate * step <= 50]
-    if step is not None and low:
-        return sum(is_count(rate, step) for rate in low) < 0.5 * len(low)
-    never_again = [
-        device
-        for device, columns in first.items()
-        if any(columns.get(name) for name in COUNTS)
-        and not any(report.get(device, {}).get(name) for report in others for name in COUNTS)
-    ]
-    return len(never_again) >= max(1, len(first) // 3)
-
-
-_NO_REQUEST = 0.5
-"""Requests in an interval that are less than one, however long it was really."""
-_OTHER_LENGTH = 0.2
-"""Relative difference of the first report's length from the others' that no late start of iostat makes."""
+def _told(reports: Sequence[Disks], command: Command | None) -> Interval | None:
+    """The interval by the command line above the reports, unless their figures tell another one."""
+    found = interval_of(reports)
+    if command is None or command.seconds is None or (found is not None and excludes(reports, found, command.seconds)):
+        return found
+    return Interval(command.seconds, f"as `{command.text}` in the log says")
 
 
 _STEADY = 0.05
 """Largest change from one mean since the machine's start to the next, of nine numbers in ten."""
 
 
-def lone(source: Source, host: str | None, date: str | None, reports: Sequence[Report]) -> Iterator[Block]:
+Lone = tuple[Report, Command | None]
+"""A report that is the only one below its heading, and the command line above it."""
+
+
+def lone(source: Source, host: str | None, date: str | None, found: Sequence[Lone]) -> Iterator[Block]:
     """Reports that each have a heading of their own, because a loop called iostat again for each.
 
     Without an interval and -y, each is the mean since the machine's start: no sample of the time when it was written.
@@ -253,13 +307,22 @@ def lone(source: Source, host: str | None, date: str | None, reports: Sequence[R
         source: the log, for errors and facts.
         host: its name.
         date: of the first heading.
-        reports: in the order of the log.
+        found: in the order of the log.
     """
+    kept = [
+        (report, command)
+        for report, command in found
+        if not ((len(found) == 1 or command) and only_is_since_start(report.disks, command))
+    ]
+    if len(kept) < len(found):
+        why = "alone below its call of iostat: the mean since the machine's start; record with `iostat -xty 1`"
+        source.notes.skip("reports", why, len(found) - len(kept), found[0][0].where)
+    reports = [report for report, _ in kept]
     if len(reports) > 1 and _hardly_change(reports):
         why = "each is the mean since the machine's start (iostat called again for each): record with `iostat -xty 1`"
         source.notes.skip("reports", why, len(reports), reports[0].where)
         return
-    yield from samples(source, host, date, reports)
+    yield from samples(source, host, date, reports, command=kept[0][1] if kept else None)
 
 
 def _hardly_change(reports: Sequence[Report]) -> bool:

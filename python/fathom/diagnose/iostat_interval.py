@@ -16,7 +16,8 @@ Disks = Mapping[str, Mapping[str, float]]
 """Device to column to number."""
 
 COUNTS = ("r/s", "w/s", "tps")
-_ALL_COUNTS = (*COUNTS, "d/s", "f/s")
+ALL_COUNTS = (*COUNTS, "d/s", "f/s", "rrqm/s", "wrqm/s", "drqm/s")
+"""Merges are whole numbers, too."""
 _AMOUNTS = tuple((f"{unit}_{way}", f"{unit}_{way}/s") for unit in ("kB", "MB", "Blk") for way in ("read", "wrtn"))
 STEPS_S = (1, 2, 3, 4, 5, 6, 10, 15, 20, 30)
 """Intervals that are given to iostat; of longer ones two decimals of a rate seldom give the count."""
@@ -31,6 +32,9 @@ _ENOUGH = 50.0
 """Amounts are rounded to one: from here on the ratio tells the interval."""
 
 
+_BY_AMOUNTS = "which is the amounts over their rates"
+
+
 class Interval(NamedTuple):
     """Seconds, and what tells them."""
 
@@ -42,9 +46,17 @@ def interval_of(reports: Sequence[Disks]) -> Interval | None:
     """The usual interval of reports; None where the figures do not show it."""
     found = _by_amounts(reports)
     if found is not None:
-        return Interval(found, "which is the amounts over their rates")
+        return Interval(found, _BY_AMOUNTS)
     found = usual_interval(reports)
     return None if found is None else Interval(found, "which the rates are whole counts of")
+
+
+def excludes(reports: Sequence[Disks], found: Interval, seconds: int) -> bool:
+    """Whether the interval that figures tell leaves no chance to another one."""
+    if found.why == _BY_AMOUNTS or seconds % found.seconds:
+        return found.seconds != seconds
+    # Counts over the longer one would be whole over the shorter one by chance only.
+    return len(set(rates(reports, ALL_COUNTS))) * math.log(seconds / found.seconds) >= _SURE
 
 
 def rates(reports: Iterable[Disks], names: Sequence[str] = COUNTS) -> list[float]:
@@ -57,6 +69,11 @@ def is_count(rate: float, seconds: float) -> bool:
     """Whether a rate with two decimals is a whole number of requests in about so many seconds."""
     count = rate * seconds
     return abs(count - round(count)) <= 0.005 * seconds + 0.001 * count
+
+
+def shortest(report: Disks) -> float:
+    """Seconds that a report covers at least: its lowest rate is one request or more."""
+    return max((1 / (rate + 0.005) for rate in rates([report], ALL_COUNTS)), default=0.0)
 
 
 def usual_interval(reports: Sequence[Disks]) -> int | None:
@@ -92,7 +109,7 @@ def _by_amounts(reports: Sequence[Disks]) -> int | None:
 
 def _of_many(reports: Sequence[Disks]) -> int | None:
     """The interval for which rates of many requests are whole numbers, to the decimals printed, least by chance."""
-    found = np.array(sorted(set(rates(reports, _ALL_COUNTS))))
+    found = np.array(sorted(set(rates(reports, ALL_COUNTS))))
     decimals = _decimals(reports)
     if not len(found):
         return None

@@ -20,7 +20,7 @@ import polars as pl
 from polars.io.plugins import register_io_source
 
 from fathom.diagnose.clock import Zone
-from fathom.diagnose.facts import LogNotes
+from fathom.diagnose.facts import NOT_NEEDED, LogNotes
 from fathom.diagnose.importer import Importer, importer_named, recognised
 from fathom.diagnose.source import Source
 from fathom.diagnose.summary import summary
@@ -213,13 +213,16 @@ def _note_apart(spans: Sequence[_Span]) -> None:
 
 
 def _nothing(source: Source) -> Exception:
-    left = "; ".join(f"{each.count} {each.what}: {each.why}" for each in source.notes.skipped)
-    looks = importer_named(source.notes.format).looks
+    importer, skipped = importer_named(source.notes.format), source.notes.skipped
+    left = "; ".join(f"{each.count} {each.what}: {each.why}" for each in skipped)
+    remedy = "record longer, with the counters of docs/DIAGNOSE.md"
+    if importer.looks:
+        remedy = "its counters only rise, so two looks make one sample: look again every 1 to 60 s"
+    elif skipped and all(each.why == NOT_NEEDED for each in skipped):
+        how = (importer.record or "docs/DIAGNOSE.md lists them").removeprefix("record with: ")
+        remedy = f"record the counters of disks; more of these do not help: {how}"
     return source.error(
-        f"recognised as {source.notes.title}, but it holds no sample" + (f" ({left})" if left else ""),
-        "its counters only rise, so two looks make one sample: look again every 1 to 60 s"
-        if looks
-        else "record longer, with the counters of docs/DIAGNOSE.md",
+        f"recognised as {source.notes.title}, but it holds no sample" + (f" ({left})" if left else ""), remedy
     )
 
 

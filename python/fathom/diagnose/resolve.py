@@ -36,6 +36,10 @@ _STRONGER: dict[str, tuple[tuple[str, str], ...]] = {
     "D27": (("D20", "it waits for one of its disks, which nobody else uses"),
             ("D26", "the disks beside it do as much in a fraction of the time"),
             ("D1", "the disks beside it do as much in a fraction of the time")),
+    "D32": (("D20", "it is slow beside its own discards"),
+            ("D24", "it is slow beside its own discards"),
+            ("D26", "discards hold the rate down"),
+            ("D1", "the queue is a consequence of the discards")),
     "D28": (("D26", "reads for lack of memory keep the device at its highest rate"),
             ("D20", "its own reads for lack of memory are what slows it"),
             ("D1", "the queue is a consequence of the reads for lack of memory")),
@@ -58,7 +62,7 @@ _JOBS = frozenset({"D16", "D17", "D18", "D29"})
 _BY_JOBS = {"D26": 1.0, "D24": 0.6}
 """What a job may be behind, and up to which confidence: a highest rate, and pauses that no interval shows whole."""
 
-_NOT_BY_LOAD = frozenset({"D4", "D20", "D24", "D27", "D30"})
+_NOT_BY_LOAD = frozenset({"D4", "D20", "D24", "D27", "D30", "D32"})
 """Causes that make a device slow in their own time, whatever its load is."""
 
 _NAMED = frozenset({"D27"})

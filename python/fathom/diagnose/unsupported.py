@@ -17,10 +17,23 @@ def _starts(*marks: bytes) -> Callable[[Head], bool]:
     return lambda head: head.data.startswith(marks)
 
 
-def _first_lines(pattern: str) -> Callable[[Head], bool]:
-    form = re.compile(pattern)
-    return lambda head: any(form.search(line) for line in head.lines[:5])
+_FIRST, _MANY = 5, 200
+"""Lines in which a mark is looked for: at the beginning; or behind what people paste above it."""
 
+
+def _first_lines(pattern: str, count: int = _FIRST) -> Callable[[Head], bool]:
+    form = re.compile(pattern)
+    return lambda head: any(form.search(line) for line in head.lines[:count])
+
+
+_STAMP = r"\d{4}[-/]\d\d[-/]\d\d[ T] ?\d{1,2}:\d\d:\d\d(?:[.,]\d+)?(?:Z|[+-]\d\d:?\d\d)?"
+_LEVELS = r"(?:LOG|DETAIL|STATEMENT|HINT|CONTEXT|WARNING|ERROR|FATAL|PANIC)"
+_DISK_NAME = r"(?:(?:sd|hd|vd|xvd)[a-z]+\d*|(?:dm-|md|drbd|bcache|rbd|nbd|loop)\d+\w*|(?:nvme|mmcblk)\d+\w*)"
+_LINUX = "`fathom record`, or `S_TIME_FORMAT=ISO iostat -xty 1`"
+_OTHER_SYSTEM = (
+    f"on Linux, record with {_LINUX}; of other systems a database's statistics are read: "
+    "`fathom record --print postgresql`"
+)
 
 _TAR_MARK, _TAR_AT = b"ustar", 257
 """Tar's mark, within the header of the first file."""
@@ -41,7 +54,7 @@ _STRANGERS: tuple[tuple[Callable[[Head], bool], str, str], ...] = (
     (_starts(b"PAR1"), "this is a Parquet file", "diagnose the log that it was made from"),
     (_first_lines(r"^AAA,(progname|command|version|build),"), "this is a recording of nmon, which is not read",
      "record with `fathom record`, or with `S_TIME_FORMAT=ISO iostat -xty 1`"),
-    (_first_lines(r"^\s*procs -+memory-+|^ *r +b +swpd +free"), "vmstat does not tell one disk from another",
+    (_first_lines(r"\bprocs -+memory-+|^ *r +b +swpd +free", _MANY), "vmstat does not tell one disk from another",
      "record with `S_TIME_FORMAT=ISO iostat -xty 1`"),
     (_first_lines(r"\bPID\b.*\bCommand\s*$"), "pidstat tells who reads and writes, not how long requests take",
      "record with `S_TIME_FORMAT=ISO iostat -xty 1`, or with `fathom record`"),
@@ -51,10 +64,17 @@ _STRANGERS: tuple[tuple[Callable[[Head], bool], str, str], ...] = (
      "top, iotop and dstat do not tell how long requests take", "record with `S_TIME_FORMAT=ISO iostat -xty 1`"),
     (_first_lines(r"^\s*\d+,\d+\s+\d+\s+\d+\s+\d+\.\d{9}\s+\d+\s+[A-Z]+\s"), "this is blkparse's text",
      "diagnose the binary trace that it was made from (FILE.blktrace.0, or of all processors: blkparse -d)"),
-    (_first_lines(r"^#(<-+CPU|Date +Time +(cpu|\[CPU\]))|^Tracing block I/O|^ +extended device statistics|"
-                  r"^ +capacity +operations +bandwidth"),
-     "collectl, biolatency, zpool and the iostat of other systems are not read",
-     "record with `S_TIME_FORMAT=ISO iostat -xty 1`, or with `fathom record`"),
+    (_first_lines(r"^#(<-+CPU|Date +Time +(cpu|\[CPU\])|(Date +)?Time +Name +KBytes +Merged|<-+Disks| +<-+reads-)"),
+     "collectl's tables are not read", f"record with {_LINUX}"),
+    (_first_lines(r"\bextended device statistics\b"),
+     "iostat's tables of Solaris and FreeBSD are not read", _OTHER_SYSTEM),
+    (_first_lines(r"^dT: +[\d.]+s +w: |^ *L\(q\) +ops/s"),
+     "this is a screen of gstat, which shows one moment without its time", _OTHER_SYSTEM),
+    (_first_lines(r"^Tracing block I/O|^ +capacity +operations +bandwidth"), "biolatency and zpool iostat are not read",
+     f"record with {_LINUX}"),
+    (_first_lines(rf"^\s*(?:{_STAMP}\s+)?{_DISK_NAME}(?:\s+\d+[.,]\d+){{3}}(?:\s+\d+(?:[.,]\d+)?)*\s*$"),
+     "these are rows of iostat without the head that names their columns",
+     "put the line that begins with Device above them; or `iostat -xty 1`, filtered with `grep -E 'Device|nvme0n1'`"),
     (_first_lines(r"^TIME\(s\) +COMM +PID +DISK"), "biosnoop's lines of single requests are not read",
      "record with `fathom record`; or a trace: blktrace -d DEVICE -w 60"),
     (_first_lines(r"^ +disk\d+ .*\bcpu\b|^ +disk\d+ *$|^ +KB/t +tps +MB/s"), "the iostat of macOS and BSD is not read",
@@ -62,18 +82,42 @@ _STRANGERS: tuple[tuple[Callable[[Head], bool], str, str], ...] = (
     (_first_lines(r"^Histogram: .*(IO|LBN|commands)"),
      "vscsiStats' histograms are sums over the whole recording: they do not tell what happened when",
      "record a trace instead (vscsiStats -s -t), or esxtop: `fathom record --print esxi`"),
-    (_first_lines(r'"fio version"|^fio-\d|^Command Line: .*diskspd'),
+    (_first_lines(r"^\s*\d+:\d\d:\d\d ?[ap]m up .*\bworlds?\b|^ *ADAPTR +PATH +NPTH|^ *DEVICE +PATH/WORLD/PARTITION"),
+     "this is a screen of esxtop, which shows one moment only",
+     "record esxtop in batch mode: `fathom record --print esxi`"),
+    (_first_lines(r"^Smart Log for NVME device|^smartctl \d|=== START OF (INFORMATION|SMART DATA|READ SMART)"),
+     "this is a disk's SMART data: its health and wear, not how long requests take",
+     f"record the disk under load: {_LINUX}"),
+    (_first_lines(r'"fio version"|^fio-\d|^Command Line: .*diskspd|: \(groupid=\d+, jobs=\d+\)|'
+                  r"^\s+(read|write) ?: (IOPS|io)="),
      "fio and diskspd tell their load, not the system's",
      "record the system in the same time: `fathom record`"),
-    (_first_lines(r"^\d{4}-\d\d-\d\d \d\d:\d\d:\d\d\.\d\d (spid\w+|Server|Logon) "),
-     "this is an error log of SQL Server",
+    (_first_lines(r"occurrence\(s\) of I/O requests taking longer than \d+ seconds", _MANY),
+     "this is an error log of SQL Server: message 833 names files with requests over 15 s, not the reason",
+     "record statistics and disks in the slow time: `fathom record --print sqlserver`, and `--print windows`"),
+    (_first_lines(rf"^{_STAMP} (spid\w+|Server|Logon|Backup) "), "this is an error log of SQL Server",
      "record file and wait statistics: `fathom record --print sqlserver`"),
-    (_first_lines(r"^\d{4}-\d\d-\d\d \d\d:\d\d:\d\d.*?\b(LOG|DETAIL|STATEMENT|HINT|WARNING|ERROR|FATAL|PANIC):  "),
-     "this is PostgreSQL's log of messages",
+    (_first_lines(r"\bWaitType\W+Wait_S\W+Resource_S\b"),
+     "these are SQL Server's waits, summed since its start: they do not tell what happened when",
+     "record snapshots of them: `fathom record --print sqlserver`"),
+    (_first_lines(r"\bpage_cleaner: \d+ms intended loop took", _MANY),
+     "this is an error log of MySQL or MariaDB: page_cleaner reports late writes of pages, not what the disks did",
+     f"record the server's disks in the slow time: {_LINUX}"),
+    (_first_lines(rf"(^|\| ?){_STAMP} \d+ \[(Note|Warning|ERROR|System)\]"),
+     "this is an error log of MySQL or MariaDB, which does not tell how long requests take",
+     f"record the server's disks in the slow time: {_LINUX}"),
+    (_first_lines(rf"^{_STAMP}.*?\b{_LEVELS}:  |^{_LEVELS}:  \S|\bpostgres(\.\d+)?\]?(\[\d+\])?: .*\b{_LEVELS}:  |"
+                  rf",{_LEVELS},[0-9A-Z]{{5}},|"
+                  r'"error_severity" ?: ?"|"logger" ?: ?"postgres"|"logName" ?: ?"[^"]*postgres\.log"'),
+     "this is PostgreSQL's log of messages: it tells what statements took, not what the disks did",
      "record its statistics (`fathom record --print postgresql`) and the server's disks (`fathom record`)"),
-    (_first_lines(r"INNODB MONITOR OUTPUT|^\W*Variable_name\W+Value\b"),
+    (_first_lines(r"INNODB MONITOR OUTPUT|^\W*Variable_name\W+Value\b|^BUFFER POOL AND MEMORY$|^FILE I/O$|"
+                  r"^Log sequence number +\d|^Pending flushes \(fsync\) log:", _MANY),
      "this is a status of MySQL or MariaDB, whose counters are not read",
-     "record the server's disks in the same time: `fathom record`, or `S_TIME_FORMAT=ISO iostat -xty 1`"),
+     f"record the server's disks in the same time: {_LINUX}"),
+    (_first_lines(r"^\[ *\d+\.\d{6}\] |^\[\w{3} \w{3} +\d+ [\d:]{8} \d{4}\] |^\S+( +\d+ [\d:]{8})? \S+ kernel: "),
+     "these are messages of the kernel: they name requests that failed or timed out, not how long the others take",
+     f"record the disks: {_LINUX}"),
     (_first_lines(r"^(pgbench \(|transaction type: |starting vacuum)"), "pgbench's summary tells nothing of the time",
      "run pgbench with -P 1, or with -l --aggregate-interval=1"),
     (_first_lines(r"^System configuration: lcpu="), "the iostat of AIX is not read",

@@ -33,8 +33,10 @@ def hung(system: System, disk: Device) -> Flags:
     usual, often = middle(latency[at_work]), middle(rate[at_work])
     moved = disk.values("bytes_per_s")
     held = at_work & (latency >= max(_TIMES * usual, _CLEARLY * tier_of(system, disk).target_s))
-    held &= (np.nan_to_num(implied_load(disk)) >= _LEAST) & (rate <= _MORE * often)
-    held &= ~(moved > _MORE * middle(moved[at_work]))
+    held &= np.nan_to_num(implied_load(disk)) >= _LEAST
+    # A burst of the load may end in the moment after.
+    burst = (rate > _MORE * often) | (moved > _MORE * middle(moved[at_work]))
+    held &= ~burst & ~np.concatenate([[False], burst[:-1]])
     groups = in_a_row(held)
     if len(groups) < _FEWEST or max(map(len, groups)) > _LONGEST or starved(system, disk, held) is not None:
         return none

@@ -39,7 +39,7 @@ _FORMATS = {
 _COMMANDS = (
     (AWS, r"aws |fathom record --print aws"),
     (AZURE, r"az |fathom record --print azure"),
-    (VMWARE, r"esxcli |esxtop |fathom record --print esxi|.*pvscsi"),
+    (VMWARE, r"VMware:|esxcli |esxtop |fathom record --print esxi|.*pvscsi"),
     (WINDOWS, r"REG |Get-|New-|fsutil |fltmc |Windows:"),
     (LINUX, r"Linux:|lvcreate |lsblk|dmesg|cat /sys"),
     (SQL_SERVER, r"perfmon SQLServer:"),
@@ -50,7 +50,15 @@ _COMMANDS = (
 )
 """How the commands of a system begin. One may belong to two: a registry key of VMware's driver."""
 
+_STACKED = re.compile(r"(?:md[_\d]|dm-\d|bcache\d|drbd\d)")
+"""Linux's names of block devices that pass requests on to disks."""
+
 _POSTGRESQL_WAIT = re.compile(r"(?:Activity|BufferPin|Client|Extension|IO|IPC|LWLock|Lock|Timeout):")
+
+
+def is_stacked(device: str | None) -> bool:
+    """Whether a device of Linux stands on others: its software RAID, the device mapper, a cache, a replica."""
+    return _STACKED.match(device or "") is not None
 
 
 def ruled_out(system: System) -> frozenset[str]:

@@ -1,6 +1,7 @@
 """`iostat` as text, of any version since 2010, with and without `-x`, `-t`, `-h` and `--compact`.
 
 The heading gives the host, `-t` the times, or a program that put a stamp before each line (`iostat | ts '%F %T'`).
+Where grep left one head only, a device that comes again begins the next report.
 """
 
 from __future__ import annotations
@@ -10,7 +11,8 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 
 from fathom.diagnose.importer import Importer
-from fathom.diagnose.iostat import COLUMNS, Report, amount, is_head, is_stamp, labelled_time, lone, samples
+from fathom.diagnose.iostat import COLUMNS, Lone, Report, amount, is_head, is_stamp, labelled_time, lone, samples
+from fathom.diagnose.iostat_command import Command, command_of
 from fathom.diagnose.numbers import plain_number
 from fathom.diagnose.source import Head, Source
 from fathom.diagnose.table import Block
@@ -57,35 +59,51 @@ class _Stream:
         self._own: str | None = None
         self._reports: list[Report] = []
         self._table: _Table | None = None
-        self._cut: tuple[int, list[str]] | None = None
-        """The begin of a wrapped row, and its line."""
+        self._last: _Table | None = None
+        """The last table of devices: grep leaves its rows without another head."""
+        self._devices: set[str] = set()
+        self._seen: set[str] = set()
+        """Columns that the report has a head of."""
+        self._command: Command | None = None
+        """The command line above the reports."""
+        self._cut: tuple[int, str | None, list[str]] | None = None
+        """The begin of a wrapped row, its line and stamp."""
         self._at_head = False
         """Whether the line before was a table's head."""
         self._began: str | None = None
         """The stamp of the heading."""
-        self._lone: dict[str | None, tuple[str | None, list[Report]]] = {}
+        self._lone: dict[str | None, tuple[str | None, list[Lone]]] = {}
         """Reports that are alone below their heading, and the date of the first heading, by host."""
 
     def line(self, number: int, line: str) -> Iterator[Block]:
-        """The samples that a line ends: those above the heading of another recording."""
+        """The samples that a line ends: those above the heading or the command line of another recording."""
         before, text = _parted(line)
-        words = text.split()
-        if self._continues(words):
+        if self._continues(text.split()):
             return
         heading = heading_of(text)
         if heading:
             yield from self._ended()
-            self._host, self._date, self._own, self._table = heading[3], heading[4], None, None
+            self._host, self._date, self._own, self._table, self._last = heading[3], heading[4], None, None, None
             self._began = before
+            self._command = self._command and self._command._replace(headed=True)
             self._source.notes.fact("os", f"{heading[1]} {heading[2]}", self._host)
             if heading[6]:
                 self._source.notes.fact("cpus", heading[6], self._host)
+        elif "iostat" in text and (command := command_of(text)) is not None:
+            yield from self._ended()
+            self._command, self._own, self._table, self._last = command, None, None, None
         elif not text:
             self._table = None
         elif (own := labelled_time(text) or (text if text[:1].isdigit() and is_stamp(text) else None)) is not None:
             self._own, self._table = own, None
-        elif text.startswith("avg-cpu:"):
-            self._reports.append(Report(self._own or before, {}, {}, f"line {number}"))
+        else:
+            self._in_report(number, before, text)
+
+    def _in_report(self, number: int, before: str | None, text: str) -> None:
+        """A head, a row, or a line that is neither."""
+        words = text.split()
+        if text.startswith("avg-cpu:"):
+            self._begin(number, before)
             self._table = _Table([name.lstrip("%") for name in words[1:]], None)
         elif is_head(words):
             last = words[0] in COLUMNS
@@ -95,15 +113,57 @@ class _Stream:
                 return
             columns = words[:-1] if last else words[1:]
             # With -d no line of the processor begins a report; with --pretty several tables make one.
-            if not self._reports or any(set(columns) & set(disk) for disk in self._reports[-1].disks.values()):
-                self._reports.append(Report(self._own or before, {}, {}, f"line {number}"))
+            if not self._reports or self._seen & set(columns):
+                self._begin(number, before)
+            self._seen |= set(columns)
+            self._reports[-1] = replace(self._reports[-1], listed=True)
             self._table, self._at_head = _Table(columns, -1 if last else 0), not last
+            self._last = self._table
         elif self._table is not None and self._table.name == 0 and len(words) < self._table.width:
-            self._cut = number, words
+            self._cut = number, before, words
         elif self._table is not None:
-            _row(self._source, number, words, self._table, self._reports[-1])
+            self._row(number, before, words, self._table)
+        elif self._last is not None and self._fits(words, self._last):
+            self._table = self._last
+            if self._own not in (None, self._reports[-1].stamp) and self._reports[-1].disks:
+                self._begin(number, before)
+            self._reports[-1] = replace(self._reports[-1], listed=True)
+            self._row(number, before, words, self._table)
         else:
             self._source.notes.skip("lines", "no reports of iostat", 1, f"line {number}: {text[:60]}")
+
+    def _begin(self, number: int, before: str | None) -> None:
+        """Another report."""
+        self._reports.append(Report(self._own or before, {}, {}, f"line {number}"))
+        self._seen = set()
+
+    def _fits(self, words: list[str], table: _Table) -> bool:
+        """Whether a line below a blank one or a time is a row of the last table."""
+        if len(words) != table.width or table.name is None:
+            return False
+        cells = list(words)
+        name = cells.pop(table.name)
+        return (not self._devices or name in self._devices) and all(amount(cell, "") is not None for cell in cells)
+
+    def _row(self, number: int, before: str | None, words: list[str], table: _Table) -> None:
+        """Adds a row to the report, or to the next one where its device is in this one already."""
+        found = _numbers(self._source, number, words, table)
+        report = self._reports[-1]
+        if found is None:
+            self._reports[-1] = replace(report, listed=False)
+            return
+        name, numbers = found
+        if name is None:
+            report.cpu.update(numbers)
+            return
+        if report.disks.get(name, {}).keys() & numbers.keys():
+            again = before or (self._own if self._own != report.stamp else None)
+            report = Report(again, {}, {}, f"line {number}", listed=True)
+            self._reports.append(report)
+        elif report.stamp is None and not report.disks:
+            report = self._reports[-1] = replace(report, stamp=self._own or before)
+        report.disks.setdefault(name, {}).update(numbers)
+        self._devices.add(name)
 
     def _continues(self, words: list[str]) -> bool:
         """Whether a line goes on with the head or the row before it, which a mail program or a terminal wrapped."""
@@ -114,33 +174,44 @@ class _Stream:
             if self._at_head:
                 self._table.columns.extend(words)
             return self._at_head
-        number, row = self._cut
+        number, before, row = self._cut
         fits = 0 < len(words) <= self._table.width - len(row) and all(amount(word, "") is not None for word in words)
         row = [*row, *words] if fits else row
         if fits and len(row) < self._table.width:
-            self._cut = number, row
+            self._cut = number, before, row
         else:
             # What never became whole is noted.
             self._cut = None
-            _row(self._source, number, row, self._table, self._reports[-1])
+            self._row(number, before, row, self._table)
         return fits
 
     def end(self) -> Iterator[Block]:
         """The samples that are left."""
         self._continues([])
         yield from self._ended()
-        for host, (date, reports) in self._lone.items():
-            yield from lone(self._source, host, date, reports)
+        for host, (date, found) in self._lone.items():
+            yield from lone(self._source, host, date, found)
 
     def _ended(self) -> Iterator[Block]:
-        reports, self._reports = self._reports, []
+        reports, self._reports, self._seen = _whole(self._reports), [], set()
+        command, self._command = self._command, None if reports else self._command
         if len(reports) == 1:
             # Its day is that of its own heading, not of the first one.
             stamp = reports[0].stamp
             dated = stamp if stamp is None or is_stamp(stamp) or not self._date else f"{self._date} {stamp}"
-            self._lone.setdefault(self._host, (self._date, []))[1].append(replace(reports[0], stamp=dated))
+            found = self._lone.setdefault(self._host, (self._date, []))[1]
+            found.append((replace(reports[0], stamp=dated), command))
         else:
-            yield from samples(self._source, self._host, self._date, reports, self._began)
+            yield from samples(self._source, self._host, self._date, reports, self._began, command)
+
+
+def _whole(reports: list[Report]) -> list[Report]:
+    """Without the head of a report that was cut off, and without empty ones (-z) that have no time where others do."""
+    if reports and not reports[-1].disks:
+        reports[-1] = replace(reports[-1], listed=False)
+        reports = reports if reports[-1].cpu else reports[:-1]
+    timed = any(report.stamp is not None for report in reports)
+    return [report for report in reports if report.disks or report.cpu or report.stamp is not None or not timed]
 
 
 def _joined(lines: Iterable[tuple[int, str]]) -> Iterator[tuple[int, str]]:
@@ -184,23 +255,22 @@ def _parted(line: str) -> tuple[str | None, str]:
     return (found[1], found[2].strip()) if found else (None, line.strip())
 
 
-def _row(source: Source, number: int, words: list[str], table: _Table, report: Report) -> None:
+def _numbers(
+    source: Source, number: int, words: list[str], table: _Table
+) -> tuple[str | None, dict[str, float]] | None:
+    """A row's device and numbers; None for what is none, which is noted."""
     cells = list(words)
     name = None if table.name is None else cells.pop(table.name)
     if name is not None and "." in name and plain_number(name) is not None:
         source.notes.skip("lines", "no name of a device", 1, f"line {number}: {' '.join(words)[:60]}")
-        return
+        return None
     values = [amount(cell, column) for cell, column in zip(cells, table.columns, strict=False)]
     if len(cells) != len(table.columns) or any(value is None for value in values):
         # Only the end of a recording may be cut: a row in the middle that does not fit is noted as well.
         example = f"line {number}: {' '.join(words)[:60]}"
         source.notes.skip("lines", "not as many numbers as the table's head", 1, example)
-        return
-    numbers = {column: value for column, value in zip(table.columns, values, strict=True) if value is not None}
-    if name is None:
-        report.cpu.update(numbers)
-    else:
-        report.disks.setdefault(name, {}).update(numbers)
+        return None
+    return name, {column: value for column, value in zip(table.columns, values, strict=True) if value is not None}
 
 
 IMPORTER = Importer("iostat", "iostat, text (sysstat)", recognise, read, "S_TIME_FORMAT=ISO iostat -xty 1")

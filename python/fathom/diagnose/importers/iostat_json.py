@@ -40,12 +40,14 @@ def _host(source: Source, host: dict[str, Any]) -> Iterator[Block]:
     source.notes.fact("cpus", host.get("number-of-cpus"), name)
     reports = []
     for place, entry in enumerate(items(host, "statistics")):
+        table = entry.get("disk")
         disks = {
             str(disk.get("disk_device")): _numbers(disk) for disk in items(entry, "disk") if disk.get("disk_device")
         }
+        listed = isinstance(table, list) and len(table) == len(disks)
         cpu = _numbers(entry.get("avg-cpu"))
         stamp = entry.get("timestamp")
-        reports.append(Report(None if stamp is None else str(stamp), cpu, disks, f"report {place + 1}"))
+        reports.append(Report(None if stamp is None else str(stamp), cpu, disks, f"report {place + 1}", listed))
     yield from samples(source, name, str(host.get("date") or "") or None, reports)
 
 

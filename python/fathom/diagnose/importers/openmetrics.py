@@ -103,4 +103,4 @@ def _unescaped(text: str) -> str:
     return re.sub(r"\\(.)", lambda found: {"n": "\n"}.get(found[1], found[1]), text)
 
 
-IMPORTER = Importer("openmetrics", "Prometheus or OpenMetrics text, scrapes with times", recognise, read, _REMEDY)
+IMPORTER = Importer("openmetrics", "Prometheus or OpenMetrics text", recognise, read, _REMEDY)

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from fathom.diagnose import esxtop, pdh
+from fathom.diagnose import pdh
 from fathom.diagnose.importer import Importer
+from fathom.diagnose.importers.esxtop import of_esxi
 from fathom.diagnose.source import Head, Source
 from fathom.diagnose.table import Block
 
@@ -14,7 +15,7 @@ def recognise(head: Head) -> float:
     """The mark of PDH text with counters that are not ESXi's."""
     if not pdh.looks_like(head.text):
         return 0.0
-    return 0.5 if esxtop.writes(pdh.objects(head.text)) else 0.95
+    return 0.5 if of_esxi(head) else 0.95
 
 
 def read(source: Source) -> Iterator[Block]:

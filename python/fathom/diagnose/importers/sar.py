@@ -1,7 +1,8 @@
 """Text of `sar`, and the semicolon tables of `sadf -d`: blocks of lines with a header that names their columns.
 
 sar prints local times without a date; the heading has the date, which advances by a day where the time goes back.
-sadf prints whole stamps, in UTC unless `-t` or `-T` was given.
+Posts often lack the heading: then the day is that of `--start`. sadf prints whole stamps, in UTC unless `-t` or `-T`
+was given.
 """
 
 from __future__ import annotations
@@ -10,8 +11,10 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+import numpy as np
+
 from fathom.diagnose import sysstat
-from fathom.diagnose.clock import NS
+from fathom.diagnose.clock import NS, zone_of
 from fathom.diagnose.importer import Importer
 from fathom.diagnose.importers.iostat import heading_of
 from fathom.diagnose.iostat import amount, digits_only, stamps
@@ -26,6 +29,13 @@ _OF_PROGRAMS = re.compile(r"\bPID\b.*\bCommand[ \t]*$", re.M)
 _MEANS = re.compile(r"^[^\W\d]+\.? ?[:\uff1a] ")
 """The word before means over the whole log, in any language: `Average:`, `Durchschn.:`, `Moyenne :`."""
 _DAY_S = 86_400
+_LEFT_OUT = re.compile(r"\W*(?:\.{2,}|\u2026)\W*|\[(?:\.{3}|\u2026|snip)\]")
+"""A line for lines that whoever posted the log left out."""
+_BLOCKS = (
+    {"DEV", "tps"}, {"CPU", "%idle"}, {"IFACE", "rxpck/s"}, {"runq-sz", "plist-sz"}, {"pgpgin/s", "pgpgout/s"},
+    {"pswpin/s", "pswpout/s"}, {"tps", "rtps", "wtps"}, {"kbmemfree", "kbmemused"}, {"proc/s", "cswch/s"},
+)  # fmt: skip
+"""Columns that tell sar's blocks where the heading is missing; sar of other systems has %usr without CPU."""
 
 
 def recognise(head: Head) -> float:
@@ -33,14 +43,12 @@ def recognise(head: Head) -> float:
     lines = head.lines
     if any(line.startswith("# hostname;interval;timestamp") for line in lines[:3]):
         return 0.95
-    if not any(heading_of(line) for line in lines[:3]):
+    heads = [set(found[5].split()) for line in lines if (found := _timed(line)) and _is_head(found[5].split())]
+    if not heads or _OF_PROGRAMS.search(head.text):
         return 0.0
-    return (
-        0.9
-        if not _OF_PROGRAMS.search(head.text)
-        and any((found := _TIME.match(digits_only(line))) and _is_head(found[5].split()) for line in lines)
-        else 0.0
-    )
+    if any(heading_of(line) for line in lines[:3]):
+        return 0.9
+    return 0.8 if any(block <= cells for block in _BLOCKS for cells in heads) else 0.0
 
 
 def read(source: Source) -> Iterator[Block]:
@@ -58,23 +66,33 @@ class _Line:
     second: int
     columns: list[str]
     cells: list[str]
+    part: int
+    """Of the parts between which lines were left out."""
+
+
+def _timed(line: str) -> re.Match[str] | None:
+    return _TIME.match(digits_only(line.strip()))
 
 
 def _sar(source: Source) -> Iterator[Block]:
-    host, date, columns = None, "", list[str]()
+    host, date, columns, part = None, "", list[str](), 0
     lines: list[_Line] = []
     for number, text in source.lines():
         heading = heading_of(text)
         if heading:
+            if lines and not date:
+                host, date = heading[3], heading[4]
+                source.notes.fact("clock", "the first times have no date: read as of the day of the heading below them")
             yield from _block(source, host, date, lines)
             lines, host, date = [], heading[3], heading[4]
             source.notes.fact("os", f"{heading[1]} {heading[2]}", host)
             if heading[6]:
                 source.notes.fact("cpus", heading[6], host)
             continue
-        found = _TIME.match(digits_only(text))
+        found = _timed(text)
         if not found:
-            if text.strip() and not _MEANS.match(text):
+            part += _LEFT_OUT.fullmatch(text.strip()) is not None
+            if text.strip() and not _MEANS.match(text.strip()):
                 source.notes.skip("lines", "no samples of sar", 1, f"line {number}: {text[:60]}")
             continue
         cells = found[5].split()
@@ -82,7 +100,8 @@ def _sar(source: Source) -> Iterator[Block]:
             columns = cells
             continue
         hour = int(found[1]) % 12 + (12 if found[4] == "PM" else 0) if found[4] else int(found[1])
-        lines.append(_Line(number, hour * 3600 + int(found[2]) * 60 + int(found[3]), columns, cells))
+        second = hour * 3600 + int(found[2]) * 60 + int(found[3])
+        lines.append(_Line(number, second, columns, cells, part))
     yield from _block(source, host, date, lines)
 
 
@@ -91,21 +110,36 @@ def _is_head(cells: list[str]) -> bool:
     return bool(cells) and all(amount(cell, "") is None for cell in cells)
 
 
+def _midnight(source: Source, date: str) -> int:
+    """Of the heading's day; without a heading of the day of --start."""
+    if date:
+        return int(stamps(source, [f"{date} 00:00:00" if "T" not in date else date], [f"heading {date}"], date)[0])
+    if source.start_ns is None:
+        source.notes.fact(
+            "clock", "the times have no date (sar without its heading): read as of 1970; --start is better"
+        )
+        return 0
+    source.notes.fact("clock", "the times have no date (sar without its heading): read as of the day of --start")
+    day = source.start_ns // (_DAY_S * NS)
+    found = zone_of(source).utc(np.arange(day - 1, day + 2, dtype=np.int64) * _DAY_S * NS)
+    return int(found[found <= source.start_ns].max())
+
+
 def _block(source: Source, host: str | None, date: str, lines: list[_Line]) -> Iterator[Block]:
     if not lines:
         return
-    midnight = int(stamps(source, [f"{date} 00:00:00" if "T" not in date else date], [f"heading {date}"], date)[0])
+    midnight = _midnight(source, date)
     rows = Rows()
     # Every block of columns runs through the whole day by itself.
-    before: dict[tuple[str, ...], tuple[int, int]] = {}
+    before: dict[tuple[str, ...], tuple[int, _Line]] = {}
     steps: dict[tuple[str, ...], float | None] = {}
     for line in lines:
         key = tuple(line.columns)
-        day, last = before.get(key, (0, line.second))
-        day += line.second < last
-        if line.second != last:
-            steps[key] = float((line.second - last) % _DAY_S)
-        before[key] = (day, line.second)
+        day, last = before.get(key, (0, line))
+        day += line.second < last.second
+        if line.second != last.second and line.part == last.part:
+            steps[key] = float((line.second - last.second) % _DAY_S)
+        before[key] = (day, line)
         time = midnight + (day * _DAY_S + line.second) * NS
         _add(source, rows, time, steps.get(key), host, line)
         yield from rows.take_if()
@@ -125,7 +159,7 @@ def _sadf(source: Source) -> Iterator[Block]:
                 source.notes.skip("lines", "not as many cells as their head", 1, f"line {number}: {text[:60]}")
             continue
         time = _moment(moments, number, cells[2])
-        _add(source, rows, time, plain_number(cells[1]) or None, cells[0], _Line(number, 0, columns, cells[3:]))
+        _add(source, rows, time, plain_number(cells[1]) or None, cells[0], _Line(number, 0, columns, cells[3:], 0))
         yield from rows.take_if()
     yield from rows.take()
 

@@ -8,12 +8,14 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from fathom.diagnose.evidence.discards import slowed_by_discards
 from fathom.diagnose.evidence.elsewhere import grants, locks, processors, stolen
 from fathom.diagnose.evidence.harm import LEAST_SESSIONS, has_waits, of_storage, sessions
 from fathom.diagnose.evidence.hung import hung
 from fathom.diagnose.evidence.load import FEWEST, IDLE_LOAD, worked
 from fathom.diagnose.evidence.slow_time import lasting, slow_time
 from fathom.diagnose.evidence.starved import starved
+from fathom.diagnose.evidence.surroundings import is_stacked
 from fathom.diagnose.evidence.tier import tier_of
 from fathom.diagnose.evidence.words import number, seen, share, time
 from fathom.diagnose.rule import PATH_RATE_OR_QUEUE, Kind, Rule
@@ -83,7 +85,12 @@ def _unknown_matters(each: Sequence[tuple[Device, _Judged | None]]) -> bool:
     """Whether the log does not say how a disk fares that has much of the work: the others then clear nobody."""
     rates = {disk.name: float(np.nan_to_num(disk.mean("iops"))) if disk.has("iops") else 0.0 for disk, _ in each}
     busiest = max(rates.values(), default=0.0)
-    unknown = [disk for disk, found in each if found is None and rates[disk.name] > 0]
+    # What only passes requests on is known by the disks below it.
+    known = {disk.host for disk, found in each if found is not None and not is_stacked(disk.device)}
+    unknown = [
+        disk for disk, found in each
+        if found is None and rates[disk.name] > 0 and not (is_stacked(disk.device) and disk.host in known)
+    ]  # fmt: skip
     return any(rates[disk.name] >= _MUCH * busiest for disk in unknown)
 
 
@@ -144,7 +151,7 @@ def _judged(system: System, disk: Device) -> _Judged | None:
     )
     # The slower a disk is, the fewer of its requests count.
     fine = not (high > tier.target_s and used) and (machine is not None or lasting(system, disk) is None)
-    fine = fine and not hung(system, disk).any()
+    fine = fine and not hung(system, disk).any() and slowed_by_discards(disk) is None
     return _Judged(fine, seen(disk, f"{words}should keep {time(tier.target_s)}{idle}.", rest), machine)
 
 

@@ -18,6 +18,8 @@ _WAITS = 2.0
 """How many times the latency without waiting requests take where a ceiling is said to be reached."""
 _ALWAYS, _SELDOM = 0.85, 0.02
 """Shares of the time beyond the knee from which a device is saturated, and below which it is not."""
+_LEAST_KNEE = 0.8
+"""Requests outstanding at the knee, by the fit: of a disk that serves one after the other it is one."""
 
 
 def examine(system: System) -> Iterator[Finding]:
@@ -32,6 +34,9 @@ def examine(system: System) -> Iterator[Finding]:
         ):
             continue
         base, rate, knee = found.base_s, found.rate, found.knee
+        # With fewer than one outstanding a device waits for its users; no rate of that load is its highest.
+        if knee.value < _LEAST_KNEE:
+            continue
         yield Finding(
             "L1",
             disk.name,

@@ -12,6 +12,7 @@ from fathom.diagnose.evidence.harm import of_storage
 from fathom.diagnose.evidence.load import FEWEST, middle, worked
 from fathom.diagnose.evidence.slow_time import of_the_time, slow_time
 from fathom.diagnose.evidence.sold import DOUBTFUL
+from fathom.diagnose.evidence.surroundings import is_stacked
 from fathom.diagnose.evidence.tier import tier_of
 from fathom.diagnose.evidence.words import number, seen, time
 from fathom.diagnose.rule import LATENCY, RATE, Kind, Rule
@@ -121,6 +122,8 @@ def _reached(parts: dict[str, set[str]], name: str) -> set[str]:
 
 def _shares(one: Device, other: Device) -> bool:
     """Whether two disks complete as many requests of the same size in every moment."""
+    if is_stacked(one.device) != is_stacked(other.device):
+        return False  # Linux's own RAID and device mapper see the requests of the disks below them.
     if one is other or one.host != other.host or len(one.times_ns) != len(other.times_ns):
         return False
     both = worked(one) & worked(other) & np.isfinite(other.values("latency_s"))

@@ -23,7 +23,7 @@ _LOOK = Remedy(
     "Look for a path failover, a snapshot, or a stun of the virtual machine at these times.",
     (
         "SQL Server error log: message 833",
-        "esxcli storage core path list",
+        "VMware: esxcli storage core path list",
         "dmesg -T | grep -iE 'timeout|reset|blocked'",
     ),
     None,
@@ -34,6 +34,8 @@ _WITHIN = 0.6
 """How sure stalls are that no interval shows as a whole."""
 _SHORTEST_S = 2.0
 _BUSY_PERCENT = 80.0
+_OWED = 0.75
+"""Part of the time of those that a pause held which the moment after it must have."""
 _RARE, _NEAR, _AT_WORK = 0.2, 4, 0.2
 """Share of moments without I/O up to which a load is steady, moments before and after a pause, and their least load."""
 
@@ -91,7 +93,7 @@ def _within(system: System, disk: Device) -> Iterator[Finding]:
         (seen(disk, words, held),),
         harm.sentence,
         "something else that uses the same storage works at these times",
-        (_SHORTER, _LOOK),
+        (_SHORTER, _LOOK) if disk.interval_s > 1 else (_LOOK,),
     )
 
 
@@ -140,23 +142,25 @@ def _owed(disk: Device) -> Flags:
     Linux since 5.0 counts a request's time when it ends: during a stall the disk looks idle, and the moment after it
     has the time of all that was held. A load that paused by itself leaves no such time behind.
     """
-    rate, implied = disk.values("iops"), np.nan_to_num(implied_load(disk))
+    rate, latency, implied = disk.values("iops"), disk.values("latency_s"), np.nan_to_num(implied_load(disk))
     found = np.zeros(len(rate), dtype=bool)
     idle = rate == 0
     # Where a disk rests now and then, the first moment after a rest may well be its busiest.
-    places, working = np.flatnonzero(idle), np.flatnonzero(rate > 0)
-    if disk.has("outstanding") or not len(places) or not len(working) or len(places) > _RARE * len(rate):
+    working = np.flatnonzero(rate > 0)
+    if disk.has("outstanding") or not idle.any() or not len(working) or idle.sum() > _RARE * len(rate):
         return found
     for group in in_a_row(idle):
         after, lasted = group[-1] + 1, float(disk.seconds[group].sum())
         before, behind = working[working < group[0]][-_NEAR:], working[working > after][:_NEAR]
         if lasted < _SHORTEST_S or after >= len(rate) or not rate[after] > 0 or min(len(before), len(behind)) < 2:
             continue
-        near = np.sort(implied[np.concatenate([before, behind])])
+        places = np.concatenate([before, behind])
+        near, often = np.sort(implied[places]), middle(latency[places])
         usual = float(np.median(near))
-        owed = (implied[after] - usual) * disk.seconds[after]
+        # Requests that only come in a burst after a rest take as long as any.
+        owed = rate[after] * (latency[after] - often) * disk.seconds[after]
         # The highest one nearby may be that of another stall.
-        found[group] = usual >= _AT_WORK and implied[after] > near[-2] and owed >= lasted * max(usual, 1.0) / 2
+        found[group] = usual >= _AT_WORK and implied[after] > near[-2] and owed >= _OWED * lasted * max(usual, 1.0)
     return found
 
 

@@ -1,0 +1,105 @@
+"""What DBAs have most often and Fathom does not read: named, with the reason and what to record instead."""
+
+from __future__ import annotations
+
+import gzip
+from pathlib import Path
+
+import pytest
+
+from fathom.diagnose import log as reader
+from fathom.diagnose.source import LogError
+
+SLOW = "SQL Server has encountered 3 occurrence(s) of I/O requests taking longer than 15 seconds to complete on file"
+CLEANER = "[Note] InnoDB: page_cleaner: 1000ms intended loop took 4711ms. The settings might not be optimal."
+CHECKPOINTS = "LOG:  checkpoints are occurring too frequently (7 seconds apart)"
+POSTGRESQL = ("log of messages", "postgresql")
+CASES = {
+    "833 as a page shows it": (
+        f"2026/03/02 22:00:01 spid8s {SLOW}\n[E:\\data\\shop.ndf] in database [shop] (5).\n", "833", "sqlserver",
+    ),
+    "833": (
+        f"2026-03-02 22:00:01.480 spid51      Starting up database 'shop'.\n\n2026-03-02 22:00:31.480 spid6s {SLOW}\n",
+        "833", "windows",
+    ),
+    "error log": ("2026-03-02 22:00:01.4 Server      Microsoft SQL Server\n", "error log of SQL Server", "sqlserver"),
+    "waits": ("WaitType\tWait_S\tResource_S\tSignal_S\nWRITELOG\t9\t9\t0\n", "summed since its start", "sqlserver"),
+    "page_cleaner": (f"2026-03-02T22:00:18.131193Z 0 {CLEANER}\n", "page_cleaner reports late writes", "iostat"),
+    "page_cleaner of a container": (f"db_1   | 2026-03-02  5:02:04 1402 {CLEANER}\n", "page_cleaner", "iostat"),
+    "MySQL": ("2026-03-02T22:00:18.131193Z 0 [System] [MY-010116] ready\n", "error log of MySQL", "fathom record"),
+    "InnoDB": ("Log sequence number 17065240\nLog flushed up to   17065235\n", "status of MySQL", "fathom record"),
+    "InnoDB's pool": (
+        "1 pending log flushes, 0 pending\n-----\nBUFFER POOL AND MEMORY\n-----\n", "status of MySQL", "iostat",
+    ),
+    "PostgreSQL without a prefix": (f'{CHECKPOINTS}\nHINT:  Consider "max_wal_size".\n', *POSTGRESQL),
+    "PostgreSQL by syslog": (f"Mar  2 22:00:39 db1 postgres[1080]: [1-1] {CHECKPOINTS}\n", *POSTGRESQL),
+    "PostgreSQL of a cloud": (
+        f"2026-03-02T22:00:56+00:00 app[postgres.4882]: [RED] [15-1]  sql_error_code = 00000 {CHECKPOINTS}\n",
+        *POSTGRESQL,
+    ),
+    "PostgreSQL as JSON": (
+        '{"timestamp":"2026-03-02 22:00:02.096 UTC","error_severity":"LOG","message":"checkpoint starting"}\n',
+        *POSTGRESQL,
+    ),
+    "PostgreSQL of Kubernetes": (
+        '{"level":"info","ts":1772488802.09,"logger":"postgres","msg":"record","record":{}}\n', *POSTGRESQL,
+    ),
+    "PostgreSQL of Google": (
+        '{"insertId":"s=a4","logName":"projects/shop/logs/cloudsql.googleapis.com%2Fpostgres.log","textPayload":"x"}\n',
+        *POSTGRESQL,
+    ),
+    "PostgreSQL as CSV": (
+        '2026-03-02 22:00:02.096 UTC,,,600,,63.258,4,,2026-03-02 22:00:00 UTC,,0,LOG,00000,"starting",,\n',
+        *POSTGRESQL,
+    ),
+    "kernel": ("[60386.019927] nvme nvme0: I/O 210 QID 4 timeout\n", "messages of the kernel", "iostat"),
+    "kernel by syslog": ("Mar  2 22:00:39 db1 kernel: sd 0:0:0:0: [sda] late\n", "messages of the kernel", "iostat"),
+    "SMART": ("Smart Log for NVME device:nvme0n1 namespace-id:ffffffff\nwarning : 0\n", "SMART data", "iostat"),
+    "fio": ("job: (groupid=0, jobs=1): err= 0: pid=17: Mon Mar  2 22:00:04 2026\n", "tell their load", "fathom record"),
+    "collectl": ("#Time     Name       KBytes Merged  IOs Size  Wait  KBytes Merged\n", "collectl's tables", "iostat"),
+    "collectl's groups": ("# collectl -sD\n#         <---------reads-------->\n", "collectl's tables", "iostat"),
+    "gstat": ("dT: 1.002s  w: 1.000s\n L(q)  ops/s    r/s   kBps   ms/r\n", "screen of gstat", "postgresql"),
+    "esxtop's screen": (
+        " 5:14:30pm up 12 days 20:30, 322 worlds, 12 VMs, 24 vCPUs\n", "screen of esxtop", "esxi",
+    ),
+    "vmstat below uptime": (
+        "~ # uptime\n 12:34:14 up 2 days\n\n####\n\n~ # vmstat 5\n\nprocs -----------memory---------- ---swap--\n",
+        "vmstat", "iostat",
+    ),
+    "Solaris on one line": ("# iostat -xn 1 5 extended device statistics r/s w/s kr/s\n", "Solaris", "iostat"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_what_is_not_read_is_named_with_what_to_record(tmp_path: Path, case: str) -> None:
+    text, problem, remedy = CASES[case]
+    plain, packed = tmp_path / "plain", tmp_path / "packed"
+    plain.write_text(text)
+    packed.write_bytes(gzip.compress(text.encode()))
+    for path in (plain, packed):
+        with pytest.raises(LogError) as raised:
+            reader.read([path])
+        assert problem in str(raised.value)
+        assert remedy in str(raised.value.remedy)
+
+
+def test_an_extract_of_esxtop_is_called_esxtop(tmp_path: Path) -> None:
+    """Most of its counters may be of objects that Windows has, too."""
+    log = tmp_path / "log"
+    counters = (
+        r"\\esx1\Physical Cpu(0)\% Util Time",
+        r"\\esx1\Memory\Kernel MBytes",
+        r"\\esx1\Memory\NonKernel MBytes",
+    )
+    log.write_text(f"(PDH-CSV 4.0) (UTC)(0),{','.join(counters)}\n3/2/2026 22:42,24.41,1087,1742\n")
+    with pytest.raises(LogError, match="recognised as esxtop"):
+        reader.read([log])
+
+
+def test_scrapes_without_times_are_not_said_to_have_them(tmp_path: Path) -> None:
+    log = tmp_path / "log"
+    log.write_text(
+        "# TYPE etcd_disk_wal_fsync_duration_seconds histogram\netcd_disk_wal_fsync_duration_seconds_sum 10\n" * 3
+    )
+    with pytest.raises(LogError, match="recognised as Prometheus or OpenMetrics text, but"):
+        reader.read([log])

@@ -278,9 +278,14 @@ impl Regions {
         Some(Claim { region, number: self.claims })
     }
 
+    /// Whether nobody else has to copy the region meanwhile.
+    pub fn is_held(&self, claim: &Claim) -> bool {
+        self.copying.get(&claim.region) == Some(&claim.number)
+    }
+
     /// A region was copied; false if it has to be copied again, for another leg.
     pub fn copied(&mut self, claim: &Claim) -> bool {
-        let own = self.copying.get(&claim.region) == Some(&claim.number);
+        let own = self.is_held(claim);
         if own {
             self.copying.remove(&claim.region);
         }

@@ -2,6 +2,7 @@
 
 use std::cell::{Cell, RefCell};
 use std::collections::VecDeque;
+use std::rc::Rc;
 
 use fathom_runtime::{Context, Nanos, Random, SECOND, Semaphore, Signal};
 use fathom_volume::{Answer, Class, Error, ErrorKind, Handle, Pool, Request, Result};
@@ -10,6 +11,7 @@ use super::bitmap::Regions;
 use super::config::Settings;
 use super::joined::joined;
 use super::membership::left;
+use super::resync::Copying;
 use super::superblock::{Entry, Generation, Layout, MOST_HISTORY, Super};
 use crate::codec::BLOCK;
 use crate::range_lock::RangeLock;
@@ -130,6 +132,8 @@ pub struct Live {
     pub(super) changed: Signal,
     pub(super) turn: Cell<usize>,
     pub(super) cursor: Cell<usize>,
+    /// The region whose pieces are handed out.
+    pub(super) copying: RefCell<Option<Rc<Copying>>>,
     /// Whether a task is bringing rebuilt legs back.
     pub(super) returning: Cell<bool>,
     pub(super) counts: Cell<Counts>,
@@ -175,6 +179,7 @@ impl Live {
             changed: Signal::default(),
             turn: Cell::new(0),
             cursor: Cell::new(0),
+            copying: RefCell::default(),
             returning: Cell::new(false),
             counts: Cell::new(Counts::default()),
             progress: RefCell::default(),

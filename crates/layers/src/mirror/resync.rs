@@ -1,10 +1,16 @@
 //! Rebuilding legs: workers copy dirty regions from a leg in sync, beside the users; a missing leg is looked for.
+//!
+//! Workers take the pieces of one region after the other, in the order of their offsets, so that a disk with heads reads and
+//! writes in one direction.
 
+use std::cell::Cell;
+use std::ops::Range;
 use std::rc::Rc;
 
 use fathom_runtime::SECOND;
 use fathom_volume::{Buf, Class, Error, ErrorKind, Request, Result};
 
+use super::bitmap::Claim;
 use super::live::{Leg, Live, Standing};
 use super::membership::Found;
 use super::open::read_leg;
@@ -12,6 +18,29 @@ use super::superblock::Generation;
 use super::unused::in_use;
 use crate::head::Look;
 use crate::tap::Carrier;
+
+/// A region that is being copied.
+pub(super) struct Copying {
+    claim: Claim,
+    /// Where the next piece begins, and where the region ends.
+    next: Cell<u64>,
+    end: u64,
+    /// Pieces under way.
+    left: Cell<usize>,
+    failed: Cell<bool>,
+}
+
+impl Copying {
+    /// A piece is over; whether the region is.
+    fn ends(&self, failed: bool) -> bool {
+        if failed {
+            self.failed.set(true);
+            self.next.set(self.end);
+        }
+        self.left.set(self.left.get() - 1);
+        self.left.get() == 0 && self.next.get() >= self.end
+    }
+}
 
 impl Live {
     /// Starts the tasks that work for the mirror.
@@ -25,7 +54,7 @@ impl Live {
         }
     }
 
-    /// Takes one region after the other and copies it; the last one brings the legs back into sync.
+    /// Copies one piece after the other; the end of the last one brings the legs back into sync.
     async fn rebuild(self: Rc<Self>) {
         loop {
             let wait = self.changed.wait();
@@ -33,8 +62,7 @@ impl Live {
                 wait.await;
                 continue;
             }
-            let next = self.regions.borrow_mut().take_todo(self.cursor.get());
-            let Some(claim) = next else {
+            let Some((copying, piece)) = self.next_piece() else {
                 let last = self.regions.borrow().left() == 0 && !self.returning.replace(true);
                 if last {
                     self.bring_back().await;
@@ -45,36 +73,58 @@ impl Live {
                 }
                 continue;
             };
-            self.cursor.set(claim.region + 1);
-            if self.copy_region(claim.region).await {
-                self.regions.borrow_mut().copied(&claim);
-                self.changed.notify();
-            } else {
-                self.regions.borrow_mut().not_copied(&claim);
-                self.count(|counts| counts.resync_errors += 1);
+            let length = piece.end - piece.start;
+            let failed = self.copy_piece(piece.start, length).await.is_err();
+            if !failed {
+                self.copied(length);
+            }
+            if copying.ends(failed) {
+                if copying.failed.get() {
+                    self.regions.borrow_mut().not_copied(&copying.claim);
+                    self.count(|counts| counts.resync_errors += 1);
+                } else {
+                    self.regions.borrow_mut().copied(&copying.claim);
+                    self.changed.notify();
+                }
+            }
+            if failed {
                 self.context.sleep(SECOND).await;
             }
         }
     }
 
-    /// Copies a region to every leg that is being rebuilt; false if it cannot be read.
-    async fn copy_region(&self, region: usize) -> bool {
-        let start = region as u64 * self.settings.region;
-        let end = (start + self.settings.region).min(self.layout.size);
+    /// The next piece of the region that is being copied, or the first of the next region.
+    fn next_piece(&self) -> Option<(Rc<Copying>, Range<u64>)> {
+        let mut current = self.copying.borrow_mut();
+        let mut regions = self.regions.borrow_mut();
+        // Of a region that has to be copied again, for a leg that came meanwhile, the rest is not needed.
+        let goes_on =
+            |copying: &&Rc<Copying>| copying.next.get() < copying.end && regions.is_held(&copying.claim);
+        let copying = match current.as_ref().filter(goes_on) {
+            Some(copying) => Rc::clone(copying),
+            None => {
+                *current = None;
+                let claim = regions.take_todo(self.cursor.get())?;
+                self.cursor.set(claim.region + 1);
+                let start = claim.region as u64 * self.settings.region;
+                let end = (start + self.settings.region).min(self.layout.size);
+                let (next, left, failed) = (Cell::new(start), Cell::default(), Cell::default());
+                Rc::clone(current.insert(Rc::new(Copying { claim, next, end, left, failed })))
+            }
+        };
+        let start = copying.next.get();
+        let piece = start..(start + self.piece_length()).min(copying.end);
+        copying.next.set(piece.end);
+        copying.left.set(copying.left.get() + 1);
+        Some((copying, piece))
+    }
+
+    /// Bytes that are copied at once.
+    fn piece_length(&self) -> u64 {
         let most =
             self.legs.iter().map(|leg| u64::from(leg.handle.geometry().max_transfer)).min().unwrap_or(0);
         let step = self.settings.resync_io.min(most);
-        let step = (step - step % 4096).max(4096.min(most));
-        let mut offset = start;
-        while offset < end && self.rebuilding() {
-            let length = step.min(end - offset);
-            if self.copy_piece(offset, length).await.is_err() {
-                return false;
-            }
-            self.copied(length);
-            offset += length;
-        }
-        true
+        (step - step % 4096).max(4096.min(most))
     }
 
     async fn copy_piece(&self, offset: u64, length: u64) -> Result<()> {

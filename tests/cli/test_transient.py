@@ -19,7 +19,7 @@ def said(done: Any) -> str:
     [
         (
             ("--model", "hdd/sata-7200", "--read", "0%", "--for", "30s"),
-            "It did 88 % less than its mean once the first 12 s were over: lengthen the ramp.",
+            "It did 88 % less than its mean once the first 6 s were over: lengthen the ramp.",
         ),
         (
             ("--model", "aws/gp3", "--rate", "3000", "--for", "10s"),

@@ -197,7 +197,7 @@ impl Device {
                 flush: self.flush.value,
                 servers,
                 distribution: self.distribution.at(overrides.assumed),
-                positioning: self.positioning(),
+                positioning: self.positioning(size),
                 volatile_cache: bytes(&self.volatile_cache),
                 max_transfer: bytes(&self.max_transfer),
                 atomic_write_unit: bytes(&self.atomic_write_unit),
@@ -209,15 +209,23 @@ impl Device {
         })
     }
 
-    fn positioning(&self) -> Option<Positioning> {
+    fn positioning(&self, size: Bytes) -> Option<Positioning> {
+        let seek = |direction: &Direction| direction.seek.as_ref().map(|seek| seek.value);
         let half = |direction: &Direction| direction.half_turn.as_ref().map(|half| half.value.as_nanos());
         let moved = |direction: &Direction| {
-            let seek = direction.seek.as_ref()?.value.as_nanos();
-            Some(Span::from_nanos(seek.saturating_add(half(direction)?)))
+            Some(Span::from_nanos(seek(direction)?.as_nanos().saturating_add(half(direction)?)))
         };
         let turn = Span::from_nanos(half(&self.write)?.saturating_mul(2));
         let queued = self.queued_positioning.as_ref().map_or(1.0, |figure| figure.value);
-        Some(Positioning { read: moved(&self.read)?, write: moved(&self.write)?, turn, queued })
+        Some(Positioning {
+            read: moved(&self.read)?,
+            write: moved(&self.write)?,
+            read_seek: seek(&self.read)?,
+            write_seek: seek(&self.write)?,
+            span: size.max(self.size.default.value),
+            turn,
+            queued,
+        })
     }
 
     /// The key and the mistake, if the figures contradict each other.

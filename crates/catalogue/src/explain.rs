@@ -89,7 +89,11 @@ impl Catalogue {
                     lines.retain(|line| line.key.starts_with("instance.s"));
                 }
                 let what = if kind == Kind::Device { " local NVMe" } else { "" };
-                (model, format!("{} {}{what}", model.header.title, size.name), size.in_words())
+                let summary = match kind {
+                    Kind::Device => family.drive_in_words(name, size)?,
+                    _ => size.in_words(),
+                };
+                (model, format!("{} {}{what}", model.header.title, size.name), summary)
             }
         };
         let sources = used(&model.sources, &lines);

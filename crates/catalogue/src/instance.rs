@@ -6,7 +6,7 @@ use toml::Spanned;
 
 use crate::device::{SHEET_REQUEST, Sheet, checked_size, no_limits, service_times};
 use crate::figure::{Figure, Figures, Line, Quantity, figures};
-use crate::resolved::{Burst, Distribution, InstanceLimits, InstanceStore, Resolved, Service};
+use crate::resolved::{Burst, Distribution, InstanceLimits, InstanceStore, Resolved, Service, ServiceTime};
 use crate::service::{Geometry, assumptions, distribution_problem};
 use crate::{CatalogueError, Overrides};
 
@@ -185,6 +185,29 @@ impl Family {
             assumptions: assumptions(&service.read_latency, &service.write_latency, &service.distribution),
             caveats: Vec::new(),
         }))
+    }
+
+    /// What one local drive does, as one sentence.
+    pub(crate) fn drive_in_words(&self, name: &str, size: &Size) -> Result<String, CatalogueError> {
+        let (Some(store), Some(drive)) = (&size.store, self.drive(name, size, None, &Overrides::default()))
+        else {
+            return Ok(size.in_words());
+        };
+        let service = drive?.service;
+        let servers = f64::from(service.servers);
+        let rates = |time: &ServiceTime| {
+            let iops = Iops::new((servers / time.busy(SHEET_REQUEST).as_secs_f64()).round());
+            let rate = Rate::new((servers * time.work_bytes_per_s / 1e6).round() as u64 * 1_000_000);
+            format!("{} and {}", iops.map_or_else(String::new, |iops| iops.show()), rate.show())
+        };
+        Ok(format!(
+            "one of {} x {}: {} read, {} written, {} requests at once",
+            store.count,
+            store.size.show(),
+            rates(&service.read),
+            rates(&service.write),
+            service.servers
+        ))
     }
 
     /// The key and the mistake, if the figures contradict each other.

@@ -136,6 +136,12 @@ pub struct Positioning {
     pub read: Span,
     /// Average write seek plus half a turn.
     pub write: Span,
+    /// The part of `read` that is the seek: what depends on how far the heads move.
+    pub read_seek: Span,
+    /// The same of `write`.
+    pub write_seek: Span,
+    /// Bytes of the whole drive, of which a smaller volume is a part: the average seek is one between any two places there.
+    pub span: Bytes,
     /// A whole turn.
     pub turn: Span,
     /// What is left of the read's and the write's where the drive has 32 requests to choose the next one from; 1 for a drive

@@ -336,6 +336,21 @@ fn a_hard_disk_pays_for_movement() {
 }
 
 #[test]
+fn a_drive_says_what_it_does_by_itself() {
+    let told = Catalogue::builtin().explain("aws/im4gn.16xlarge/nvme").unwrap();
+    let drive = "one of 4 x 7.5 TB: 250,000 IOPS and 2,304 MB/s read, 200,000 IOPS and 1,024 MB/s written, 25 requests at once";
+    assert_eq!(told.summary, drive);
+}
+
+#[test]
+fn a_hard_disk_s_seeks_are_those_of_the_whole_drive() {
+    let resolve = |size| Catalogue::builtin().resolve("hdd/sata-7200", size, &Overrides::default()).unwrap();
+    let span = |size| resolve(size).service.positioning.unwrap().span;
+    assert_eq!(span(Some(Bytes::gib(1))), span(None), "a volume is a part of a drive");
+    assert_eq!(span(Some("18TB".parse().unwrap())), "18TB".parse().unwrap());
+}
+
+#[test]
 fn a_drive_has_a_size_of_its_own_and_no_provisioning() {
     let catalogue = Catalogue::builtin();
     let drive = catalogue.resolve("aws/r5d.4xlarge/nvme", None, &Overrides::default()).unwrap();

@@ -8,6 +8,9 @@
 //! - `bandwidth` (bytes per second, unlimited): the rate at which a single request moves its bytes;
 //! - `positioning` (time, 0s): added when a request does not begin where the one before it ended (heads); a write into
 //!   the `volatile_cache` pays it when it is written back;
+//! - `seek` (time, 0s): added likewise, and grows with the distance: the mean of seeks between any two places of the volume, or of
+//!   the drive that the catalogue's volume is a part of. A tenth of it is paid for any move, the rest grows with the root of the
+//!   distance (Ruemmler and Wilkes, An introduction to disk drive modeling, IEEE Computer 27(3), 1994);
 //! - `queued_positioning` (0.01 to 1, 1): the share of `positioning` that is left where the device has 32 requests to choose
 //!   the next one from (NCQ), and with fewer in proportion to a power of their number: 0.4 leaves 0.63 with 6;
 //! - `turn` (time, 0s): of a rotating medium. A write that must be on the medium and begins where the one before it ended
@@ -81,6 +84,10 @@ pub struct ServiceTime {
     pub work_per_byte: f64,
     /// Further, for both, when the request does not start where the one before it ended.
     pub positioning: f64,
+    /// Further, in that case: the mean of seeks between any two places of `span`.
+    pub seek: f64,
+    /// Bytes over which the heads move; 0 for those of the volume.
+    pub span: f64,
     /// What is left of `positioning` with [`Self::QUEUE`] requests to choose the next one from; 1 for none of a choice.
     pub queued: f64,
     /// One turn of a rotating medium; 0 of others.
@@ -94,7 +101,26 @@ impl ServiceTime {
     /// A server that is busy until the answer: `base` ns, and the request's bytes at a rate in bytes per second.
     pub fn new(base: Nanos, bytes_per_second: Option<f64>) -> Self {
         let (base, per_byte) = (base as f64, bytes_per_second.map_or(0.0, |rate| 1e9 / rate));
-        Self { base, per_byte, work: base, work_per_byte: per_byte, positioning: 0.0, queued: 1.0, turn: 0.0 }
+        Self {
+            base,
+            per_byte,
+            work: base,
+            work_per_byte: per_byte,
+            positioning: 0.0,
+            seek: 0.0,
+            span: 0.0,
+            queued: 1.0,
+            turn: 0.0,
+        }
+    }
+
+    /// How long the heads move over so many bytes, ns.
+    pub fn seek_over(&self, distance: u64) -> f64 {
+        // The root of the distance of two places in a span, as a part of it, is 8/15 in the mean.
+        const MEAN_ROOT: f64 = 8.0 / 15.0;
+        const ANY_MOVE: f64 = 0.1;
+        let part = (distance as f64 / self.span).min(1.0).sqrt();
+        self.seek * (ANY_MOVE + (1.0 - ANY_MOVE) * part / MEAN_ROOT)
     }
 }
 
@@ -189,8 +215,15 @@ impl Service {
             return Err("servers is 0; at least one request must be served at a time".to_owned());
         }
         for (kind, time) in [("read", &self.read), ("write", &self.write)] {
-            let parts =
-                [time.base, time.per_byte, time.work, time.work_per_byte, time.positioning, time.turn];
+            let parts = [
+                time.base,
+                time.per_byte,
+                time.work,
+                time.work_per_byte,
+                time.positioning,
+                time.seek,
+                time.turn,
+            ];
             if !parts.iter().all(|part| part.is_finite() && *part >= 0.0) {
                 return Err(format!("the {kind} time has a negative or endless part"));
             }
@@ -241,14 +274,14 @@ impl Model {
         let misuse = |problem| Error::new(ErrorKind::Misuse, format!("model `{name}`: {problem}"));
         config.service.check().map_err(misuse)?;
         let geometry = config.geometry(data.as_ref().map(Handle::geometry)).map_err(misuse)?;
+        let mut service = config.service.clone();
+        for time in [&mut service.read, &mut service.write] {
+            time.span = if time.span > 0.0 { time.span } else { geometry.size as f64 };
+        }
         Ok(Self {
             geometry,
             context: context.clone(),
-            station: RefCell::new(Station::new(
-                config.service.clone(),
-                config.physical_sector,
-                context.random(name),
-            )),
+            station: RefCell::new(Station::new(service, config.physical_sector, context.random(name))),
             data: data.map_or_else(|| Data::Memory(RefCell::default()), Data::Volume),
             late: Cell::new(0),
             facts: config.facts.clone(),

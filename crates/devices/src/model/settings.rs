@@ -135,6 +135,7 @@ fn time(mut section: Section<'_>) -> Option<ServiceTime> {
     let base = section.required_in("latency", Span::ZERO..=LONGEST);
     let work = section.optional_in("work", Span::ZERO..=LONGEST);
     let positioning = section.or_in("positioning", Span::ZERO, Span::ZERO..=LONGEST);
+    let seek = section.or_in("seek", Span::ZERO, Span::ZERO..=LONGEST);
     let queued = section.optional_in("queued_positioning", 0.01..=1.0);
     let turn = section.or_in("turn", Span::ZERO, Span::ZERO..=LONGEST);
     let per_byte = per_byte(&mut section, "bandwidth");
@@ -147,6 +148,8 @@ fn time(mut section: Section<'_>) -> Option<ServiceTime> {
         work: work.unwrap_or(base).as_nanos() as f64,
         work_per_byte: work_per_byte.unwrap_or(0.0),
         positioning: positioning.as_nanos() as f64,
+        seek: seek.as_nanos() as f64,
+        span: 0.0,
         queued: queued.unwrap_or(1.0),
         turn: turn.as_nanos() as f64,
     })
@@ -221,18 +224,24 @@ impl From<&catalogue::Service> for Service {
         let positioned = |of: fn(&catalogue::Positioning) -> Span| {
             service.positioning.as_ref().map_or(0.0, |positioning| of(positioning).as_nanos() as f64)
         };
-        let time = |time: &catalogue::ServiceTime, positioning| ServiceTime {
+        let time = |time: &catalogue::ServiceTime, positioning: f64, seek| ServiceTime {
             base: time.base.as_nanos() as f64,
             per_byte: 1e9 / time.bytes_per_s,
             work: time.work.as_nanos() as f64,
             work_per_byte: 1e9 / time.work_bytes_per_s,
-            positioning,
+            positioning: positioning - seek,
+            seek,
+            span: service.positioning.map_or(0.0, |positioning| positioning.span.get() as f64),
             queued: service.positioning.map_or(1.0, |positioning| positioning.queued),
             turn: positioned(|positioning| positioning.turn),
         };
         Self {
-            read: time(&service.read, positioned(|positioning| positioning.read)),
-            write: time(&service.write, positioned(|positioning| positioning.write)),
+            read: time(&service.read, positioned(|moves| moves.read), positioned(|moves| moves.read_seek)),
+            write: time(
+                &service.write,
+                positioned(|moves| moves.write),
+                positioned(|moves| moves.write_seek),
+            ),
             flush: service.flush.as_nanos(),
             servers: service.servers,
             shape: Shape::from(service.distribution),

@@ -147,10 +147,14 @@ impl Station {
         };
         let factor = self.sampler.draw(&mut self.random);
         let jumps = request.offset != self.head;
-        let ServiceTime { base, per_byte, work, work_per_byte, turn, positioning, queued } = *time;
+        let ServiceTime { base, per_byte, work, work_per_byte, turn, positioning, seek, queued, .. } = *time;
         let waiting = self.cache.as_ref().map_or(0, |cache| cache.queued.len());
         let left = self.choice.as_mut().map_or(1.0, |choice| choice.left(now, waiting, queued));
-        let positioning = if jumps { positioning * left } else { 0.0 };
+        let positioning = match jumps {
+            true if seek > 0.0 => (positioning + time.seek_over(request.offset.abs_diff(self.head))) * left,
+            true => positioning * left,
+            false => 0.0,
+        };
         let turning = if turn > 0.0 && kind == Kind::Write {
             self.turning(now, request, (jumps, cached), turn, base * factor)
         } else {
@@ -396,6 +400,29 @@ mod tests {
         assert_eq!(read(0, 8192), 9_000_000);
         assert_eq!(read(10_000_000, 12288), 1_000_000);
         assert_eq!(read(20_000_000, 0), 9_000_000);
+    }
+
+    #[test]
+    fn a_seek_grows_with_the_root_of_its_distance() {
+        let mut disk = service(1, None);
+        (disk.read.seek, disk.read.span) = (8e6, 4e12);
+        let mean = |area: u64| {
+            let mut random = Random::new(7, "places");
+            let mut at = 0;
+            let mut over = || {
+                let next = random.below(area);
+                let time = disk.read.seek_over(next.abs_diff(std::mem::replace(&mut at, next)));
+                time / 8e6
+            };
+            (0..20_000).map(|_| over()).sum::<f64>() / 20_000.0
+        };
+        assert!((mean(4_000_000_000_000) - 1.0).abs() < 0.01, "of the whole drive it is the average seek");
+        assert!((0.1..0.12).contains(&mean(1 << 30)), "within a GiB hardly more than the least move");
+        let mut station = station(disk);
+        let mut read = |now, offset| station.ask(now, Kind::Read, &Request::new(offset, 4096)).at - now;
+        assert_eq!(read(0, 0), 1_000_000);
+        assert_eq!(read(10_000_000, 4096), 1_000_000, "no move");
+        assert!((15_000_000..16_000_000).contains(&read(20_000_000, 4_000_000_000_000)), "a full stroke");
     }
 
     #[test]

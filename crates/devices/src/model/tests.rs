@@ -114,6 +114,8 @@ fn settings_are_read_as_the_manual_says() {
         work: 5e6,
         work_per_byte: 10.0,
         positioning: 0.0,
+        seek: 0.0,
+        span: 0.0,
         queued: 0.5,
         turn: 0.0,
     };

@@ -29,6 +29,7 @@ class Target:
         lines: of its table.
         scratch: a directory in which a file is made for the time of each run; None where nothing is made.
         fill: whether it has to be written before it is read.
+        machine: the instance whose limits hold as well; None without one.
     """
 
     name: str
@@ -36,6 +37,21 @@ class Target:
     lines: tuple[str, ...]
     scratch: Path | None = None
     fill: bool = False
+    machine: str | None = None
+
+    @property
+    def driven(self) -> str:
+        """The volume that the load goes to."""
+        return self.volume if self.machine is None else self.machine.rpartition("/")[2].replace(".", "-")
+
+    @property
+    def tables(self) -> tuple[str, ...]:
+        """Of its volumes."""
+        own = (f"[volumes.{_quoted(self.volume)}]", *self.lines, "")
+        if self.machine is None:
+            return own
+        above = _lines(kind="throttle", model=self.machine, backing=self.volume)
+        return (*own, f"[volumes.{_quoted(self.driven)}]", *above, "")
 
 
 @dataclass(frozen=True)
@@ -85,19 +101,34 @@ def keys(written: Sequence[str]) -> dict[str, str]:
     return found
 
 
-def modelled(name: str, area: str | None, given: Mapping[str, str], engine: Engine) -> Target:
-    """A volume or drive of the catalogue; `given` are further keys of its table.
+def modelled(name: str, area: str | None, given: Mapping[str, str], machine: str | None, engine: Engine) -> Target:
+    """A volume or drive of the catalogue; `given` are further keys of its table, `machine` the instance that it is on.
 
     Raises:
-        UsageError: there is none of that name, or it is an instance or an adapter.
+        UsageError: there is none of that name, or one is of another kind.
     """
-    known = {model["name"]: model["kind"] for model in engine.catalogue_list(())}
-    if name not in known:
-        raise UsageError(f'the catalogue has no model "{name}"', "`fathom catalogue` lists them")
-    if known[name] not in {"volume", "device"}:
-        raise UsageError(f"{name} is an {known[name]}, not a volume", "`fathom catalogue` lists volumes and devices")
-    size = area or (AREA_MODEL if known[name] == "volume" else None)
-    return Target(name, name.rpartition("/")[2], _lines(kind="model", model=name, size=size, **given))
+    kind = _kind(name, engine)
+    if kind not in {"volume", "device"}:
+        way = f"give the volume as --model and this as --instance {name}" if kind == "instance" else _LISTS
+        raise UsageError(f"{name} is an {kind}, not a volume", way)
+    if machine is not None and (other := _kind(machine, engine)) != "instance":
+        article = "an" if other[0] in "aeiou" else "a"
+        raise UsageError(f"--instance {machine}: this is {article} {other}, not an instance", _LISTS)
+    size = area or (AREA_MODEL if kind == "volume" else None)
+    lines = _lines(kind="model", model=name, size=size, **given)
+    title = name if machine is None else f"{name}, {machine.rpartition('/')[2]}"
+    return Target(title, name.rpartition("/")[2], lines, machine=machine)
+
+
+_LISTS = "`fathom catalogue` lists volumes, devices and instances"
+
+
+def _kind(name: str, engine: Engine) -> str:
+    """What a model of the catalogue is."""
+    try:
+        return str(engine.catalogue_explain(name, ())["kind"])
+    except engine.BadInput as problem:
+        raise UsageError(str(problem)) from None
 
 
 def real(path: Path, area: str | None, *, writes: bool, overwrite: bool) -> Target:
@@ -130,12 +161,10 @@ def text(target: Target, load: Load) -> str:
     lines = [
         f"title = {_quoted(f'{load.words} on {target.name}')}",
         "",
-        f"[volumes.{_quoted(target.volume)}]",
-        *target.lines,
-        "",
+        *target.tables,
         "[workload]",
         'kind = "io"',
-        f"volumes = [{_quoted(target.volume)}]",
+        f"volumes = [{_quoted(target.driven)}]",
         *_lines(preset=load.preset, size=load.size, read=load.read, offsets=load.offsets),
         *([] if load.depth is None else [f"outstanding = {load.depth}"]),
         *([] if load.rate is None else [f"rate = {load.rate}"]),

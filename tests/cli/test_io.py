@@ -33,9 +33,30 @@ def test_a_modelled_volume_is_given_what_is_bought_with_it(fathom: Any, tmp_path
     assert volume["iops"] == "12000"
 
 
+def test_an_instance_lets_no_more_through_than_it_may(fathom: Any, tmp_path: Path) -> None:
+    bought = ("--model", "aws/gp3", "--set", "iops=80000", "--set", "throughput=2000MiB/s")
+    fast = ("--depth", "256", "--for", "2s", "--quiet", "--out")
+    done = fathom("io", *bought, "--instance", "aws/r5b.large", *fast, "c")
+    assert done.returncode == 0, done.stderr
+    assert "80,000 IOPS" not in done.stdout
+    volumes = tomllib.loads((tmp_path / "c" / "study.toml").read_text())["volumes"]
+    assert volumes["r5b-large"] == {"kind": "throttle", "model": "aws/r5b.large", "backing": "gp3"}
+
+
+def test_what_credits_gave_is_no_rate_to_offer(fathom: Any) -> None:
+    """30 GiB of gp2 earn 100 IOPS; a burst of three hours says nothing of the fourth."""
+    load = ("--area", "30GiB", "--size", "8KiB", "--read", "0%", "--rate", "600", "--for", "4h")
+    done = fathom("io", "--model", "aws/gp2", *load, "--quiet", "--out", "c")
+    assert "Offer less than 100/s to gp2" in done.stdout, done.stdout
+
+
 @pytest.mark.parametrize(
     ("options", "words"),
     [
+        (("--model", "gp3"), "did you mean aws/gp3"),
+        (("--model", "aws/r5b.large"), "give the volume as --model and this as --instance aws/r5b.large"),
+        (("--model", "aws/gp3", "--instance", "aws/gp2"), "this is a volume, not an instance"),
+        ((".", "--instance", "aws/r5b.large"), "--instance is for a modelled volume"),
         (("--model", "aws/gp3", "--set", "iops"), "not a key and its value"),
         (("--model", "aws/gp3", "--set", "size=1TiB"), "--area the size"),
         (("--model", "aws/gp3", "--set", 'a"b=1'), "is no key of a volume"),

@@ -97,7 +97,15 @@ def too_much(analysis: Analysis, variant: Mapping[str, Level]) -> float:
     """The lowest rate per second that is too much: done of more, or one that `limit_of` does not let pass."""
     over = {variant_key(found.variant) for found in analysis.overloads}
     bad = [load for load, v in _tried(analysis, variant) if variant_key(v) not in over and _failed(analysis, v)]
-    return min([*bad, *(found.done for found in analysis.overloads if matches(found.variant, variant))])
+    # What a run did before its credits were gone says nothing of what it does without them.
+    kept = (found.done * _keeps(analysis, found) for found in analysis.overloads if matches(found.variant, variant))
+    return min([*bad, *kept])
+
+
+def _keeps(analysis: Analysis, found: Overload) -> float:
+    """The part of what an overloaded variant did that it does without what it lived on."""
+    mine = (one for one in analysis.reserves if one.phase == found.phase and matches(one.variant, found.variant))
+    return min((one.keeps for one in mine), default=1.0)
 
 
 def _failed(analysis: Analysis, variant: Variant) -> bool:

@@ -132,16 +132,19 @@ def _told(run: Run, bucket: _Bucket, kind: _Kind, use: _Use, rate: float) -> Res
     where = f" in phase {use.phase}" if use.phase else ""
     ramp = max(0.0, -float(bucket.times[0])) if len(bucket.times) else 0.0
     lasts = use.left / (rate * cost - bucket.sustained)
+    keeps = min(1.0, bucket.sustained / (rate * cost))
     done, rest = (f"{number(amount / kind.scale)} {kind.unit}" for amount in (rate, bucket.sustained / cost))
     if lasts >= SPENT_S:
         words = f"lives on burst credits{where}: {done} for {time(lasts)} more, then {rest}"
         brief = f"{time(lasts)} more{where}, then {rest}"
-        return Reserve(run.variant, Source.CREDITS, lasts, words, brief, ramp + use.length_s + lasts, use.phase)
+        whole = ramp + use.length_s + lasts
+        return Reserve(run.variant, Source.CREDITS, lasts, words, brief, whole, use.phase, keeps)
     empty = bucket.times[use.inside][bucket.levels[use.inside] <= SPENT_S * bucket.sustained]
     after = float(empty[0]) - use.start if len(empty) else use.length_s
     when = f" after {time(after)}{where or ' of the measured time'}" if len(empty) else where or " within the run"
     words = f"spent its burst credits{when} and does {rest} without them"
-    return Reserve(run.variant, Source.CREDITS, lasts, words, f"spent{when}, then {rest}", ramp + after, use.phase)
+    brief = f"spent{when}, then {rest}"
+    return Reserve(run.variant, Source.CREDITS, lasts, words, brief, ramp + after, use.phase, keeps)
 
 
 def _cost(bucket: _Bucket, kind: _Kind, inside: NDArray[np.bool_]) -> float:

@@ -88,6 +88,7 @@ class Reserve:
         brief: how long, and what comes afterwards.
         whole_s: how long such a load runs from the start until nothing is left, the ramp included, s.
         phase: the phase in which it did, if its load has phases.
+        keeps: the part of its rate that it goes on doing when nothing is left, 0 to 1; 1 where that is not known.
     """
 
     variant: dict[str, Level]
@@ -97,6 +98,7 @@ class Reserve:
     brief: str
     whole_s: float = 0.0
     phase: str = ""
+    keeps: float = 1.0
 
 
 def soonest(reserves: Iterable[Reserve]) -> Reserve | None:

@@ -33,6 +33,15 @@ Key = Annotated[
         help="A key of the modelled volume, as a study writes it: iops=20000, throughput=500MiB/s.",
     ),
 ]
+Instance = Annotated[
+    str | None,
+    typer.Option(
+        "--instance",
+        metavar="NAME",
+        help="The cloud instance of the catalogue that the modelled volume is on: its limits hold as well.",
+        show_default=False,
+    ),
+]
 Size = Annotated[str | None, typer.Option("--size", "-s", help="Bytes of a request; 4KiB if not given.")]
 Read = Annotated[str | None, typer.Option("--read", help="Share of reads; the rest are writes. 100% if not given.")]
 Depth = Annotated[
@@ -81,6 +90,7 @@ def io(
     path: Target = None,
     model: Model = None,
     keys: Key = None,
+    instance: Instance = None,
     size: Size = None,
     read: Read = None,
     depth: Depth = None,
@@ -113,8 +123,10 @@ def io(
         raise UsageError("say what to drive: either PATH or --model", "for example: fathom io . --size 8KiB --depth 32")
     if keys and model is None:
         raise UsageError("--set is for a modelled volume", "leave it out, or give --model instead of PATH")
+    if instance is not None and model is None:
+        raise UsageError("--instance is for a modelled volume", "leave it out, or give --model instead of PATH")
     if model is not None:
-        target = one_line.modelled(model, area, one_line.keys(keys or ()), core())
+        target = one_line.modelled(model, area, one_line.keys(keys or ()), instance, core())
     elif path is not None:
         writes = preset is not None if read is None else read.strip() != "100%"
         target = one_line.real(path, area, writes=writes, overwrite=overwrite)
@@ -152,6 +164,7 @@ COMMAND = Command(
         "fathom io /dev/nvme1n1 --depth 64                             # reads only: nothing is overwritten",
         "fathom io --model aws/gp3 --size 8KiB --read 70% --rate 2500  # in virtual time",
         "fathom io --model aws/io2-block-express --set iops=20000 --depth 64   # what is bought with it",
+        "fathom io --model aws/gp3 --set iops=9000 --instance aws/r5b.large   # and what its machine lets through",
         'fathom io . --preset log-writer --goal "write_latency_p99_ms < 2ms"',
     ),
 )

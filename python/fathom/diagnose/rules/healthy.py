@@ -145,14 +145,15 @@ def _judged(system: System, disk: Device) -> _Judged | None:
     # A disk that is hardly ever used keeps nobody waiting for long, however slow it is.
     used = mean >= _LITTLE or (mean >= 0.05 and _often(disk) > _SELDOM)
     otherwise = "" if machine is None else " otherwise"
-    words = f"On {disk.name}, 95 % of requests come{otherwise} from moments with at most {time(high)}; a {tier.name} "
-    idle = (
-        f", but it is hardly used: {number(mean)} outstanding on average" if high > tier.target_s and not used else ""
-    )
+    kind, target = tier.name, time(tier.target_s)
+    slower = high > tier.target_s
+    kept = f", longer than the {target} that a {kind} should keep" if slower else f"; a {kind} should keep {target}"
+    words = f"On {disk.name}, 95 % of requests come{otherwise} from moments with at most {time(high)}{kept}"
+    idle = f", but it is hardly used: {number(mean)} outstanding on average" if slower and not used else ""
     # The slower a disk is, the fewer of its requests count.
-    fine = not (high > tier.target_s and used) and (machine is not None or lasting(system, disk) is None)
+    fine = not (slower and used) and (machine is not None or lasting(system, disk) is None)
     fine = fine and not hung(system, disk).any() and slowed_by_discards(disk) is None
-    return _Judged(fine, seen(disk, f"{words}should keep {time(tier.target_s)}{idle}.", rest), machine)
+    return _Judged(fine, seen(disk, f"{words}{idle}.", rest), machine)
 
 
 def _by_queue(disk: Device) -> _Judged | None:

@@ -88,4 +88,4 @@ def _of_the_time(system: System, disk: Device, chosen: Flags) -> str:
     return "" if always else f" in {of_the_time(disk, chosen & slow)}"
 
 
-RULE = Rule("L2", "slow volume of unknown cause", Kind.CAUSE, (PATH_RATE, PATH_LATENCY), examine)
+RULE = Rule("L2", "requests that queue for a slow volume", Kind.CAUSE, (PATH_RATE, PATH_LATENCY), examine)

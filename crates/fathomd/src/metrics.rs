@@ -6,7 +6,7 @@ use fathom_stack::{MirrorStatus, WritebackStatus};
 use fathom_volume::{Class, Handle, Kind, KindStatistics, Snapshot};
 
 use crate::state::State;
-use crate::status::{BOUNDS, cumulative, ring_failure};
+use crate::status::{BOUNDS, ring_failure};
 
 /// All metrics.
 pub fn text(state: &State) -> String {
@@ -171,7 +171,7 @@ fn latency(out: &mut String, volumes: &[(&Handle, Snapshot)]) {
     let name = "fathomd_volume_latency_seconds";
     head(out, name, "histogram", "Latency of completed requests.");
     each(volumes, |label, counted| {
-        for (bound, count) in BOUNDS.iter().zip(cumulative(counted)) {
+        for (bound, count) in BOUNDS.iter().zip(counted.within(&BOUNDS)) {
             line(out, &format!("{name}_bucket"), &format!("{label},le=\"{}\"", seconds(*bound)), count);
         }
         line(out, &format!("{name}_bucket"), &format!("{label},le=\"+Inf\""), counted.count);

@@ -204,20 +204,6 @@ fn requests(counted: &KindStatistics) -> Value {
         "errors": counted.errors,
         "latency_sum_ns": counted.latency_sum,
         "waiting_sum_ns": counted.waiting_sum,
-        "latency_counts": cumulative(counted),
+        "latency_counts": counted.within(&BOUNDS),
     })
-}
-
-/// How many requests took at most each of [`BOUNDS`].
-pub fn cumulative(counted: &KindStatistics) -> Vec<u64> {
-    let mut from = 0;
-    let mut sum = 0;
-    BOUNDS
-        .iter()
-        .map(|bound| {
-            sum += counted.latency.count_between(from, *bound);
-            from = bound + 1;
-            sum
-        })
-        .collect()
 }

@@ -69,6 +69,16 @@ impl DatabaseKind {
         found.map_or("", |(name, _)| name)
     }
 
+    /// Keys of workloads that mean something to this kind alone; what a commit waits for is the first.
+    pub fn own_keys(self) -> &'static [&'static str] {
+        match self {
+            Self::Sqlite => &["synchronous", "journal", "page_size", "cpu_per_row"],
+            Self::Postgresql => &["synchronous_commit"],
+            Self::Mariadb | Self::Mysql => &["innodb_flush_log_at_trx_commit"],
+            Self::Sqlserver => &[],
+        }
+    }
+
     /// The kind of that name.
     pub fn of(name: &str) -> Option<Self> {
         Self::CHOICES.iter().find(|(known, _)| *known == name).map(|(_, kind)| *kind)

@@ -1,7 +1,7 @@
 //! Checking a study as a whole: its settings, then every variant as it would run.
 
 use fathom_catalogue::Catalogue;
-use fathom_job::Job;
+use fathom_job::{DatabaseKind, Job};
 use fathom_runtime::Clock;
 use fathom_settings::{Diagnostics, Path, Problem, Tree, Value};
 use serde_json::Map;
@@ -203,7 +203,43 @@ fn check_choice(
     let variant = Variant::read(&replaced, catalogue, diagnostics)?;
     variant.check(&replaced, clock, diagnostics);
     check_metrics(tree, study, &variant, diagnostics);
+    check_own_keys(tree, study, overrides, &variant, diagnostics);
     Some((variant, replaced))
+}
+
+/// A factor that only another database has: its levels would be the same run.
+fn check_own_keys(
+    tree: &Tree,
+    study: &Study,
+    overrides: &Overlay,
+    variant: &Variant,
+    diagnostics: &Diagnostics,
+) {
+    let Some(job) = &variant.job else { return };
+    let used: Vec<DatabaseKind> =
+        variant.databases_of(&**job).into_iter().map(|database| database.kind).collect();
+    let Some(first) = used.first() else { return };
+    for chosen in overrides.iter().filter(|chosen| study.factors.iter().any(|each| each.name == chosen.name))
+    {
+        let Some(key) = chosen.name.strip_prefix("workload.") else { continue };
+        let owners: Vec<DatabaseKind> =
+            DatabaseKind::all().filter(|kind| kind.own_keys().contains(&key)).collect();
+        if owners.is_empty() || used.iter().any(|kind| owners.contains(kind)) {
+            continue;
+        }
+        let names: Vec<&str> = owners.iter().map(|kind| kind.name()).collect();
+        let message = format!(
+            "`{key}` is a setting of {} and means nothing to {}: all levels would be the same run",
+            names.join(" and "),
+            first.name()
+        );
+        let help = match first.own_keys().first() {
+            Some(own) => format!("vary `workload.{own}`, or leave the factor out"),
+            None => "leave the factor out".to_owned(),
+        };
+        let path = Path::ROOT.join("factors").join(&chosen.name);
+        diagnostics.push(tree.source().diagnostic(chosen.written, &path, Problem::new(message, help)));
+    }
 }
 
 /// A metric without the name of the phase it is of.

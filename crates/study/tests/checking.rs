@@ -99,6 +99,24 @@ fn a_mistake_elsewhere_leaves_the_metric_alone() {
 }
 
 #[test]
+fn a_factor_that_another_database_has_is_refused_where_it_is_written() {
+    let study = |database: &str, key: &str, levels: &str| {
+        mistakes(&format!(
+            "title = \"Commits\"\nclock = \"real\"\n[workload]\nkind = \"insert\"\ndatabase = \"{database}\"\n\
+             [factors]\n\"workload.{key}\" = {levels}\n"
+        ))
+    };
+    let found = study("postgresql", "synchronous", "[\"full\", \"off\"]");
+    assert_eq!(found.len(), 1, "{found:?}");
+    for words in ["s.toml:7:1", "means nothing to postgresql", "vary `workload.synchronous_commit`"] {
+        assert!(found[0].contains(words), "{words} in {found:?}");
+    }
+    assert!(study("sqlite", "innodb_flush_log_at_trx_commit", "[1, 2]")[0].contains("of mariadb and mysql"));
+    assert_eq!(study("sqlite", "synchronous", "[\"full\", \"off\"]"), [""; 0]);
+    assert_eq!(study("postgresql", "synchronous_commit", "[\"on\", \"off\"]"), [""; 0]);
+}
+
+#[test]
 fn the_resolved_study_has_every_default_and_every_number() {
     let resolved =
         |ask: &CheckOptions| check(SOUND, "s.toml", ask, &Catalogue::builtin()).study.expect("it is sound");

@@ -60,6 +60,12 @@ impl KindStatistics {
         (self.count > 0).then(|| self.latency.value_at_quantile(quantile) as f64)
     }
 
+    /// How many completed requests took at most each of these times, ns, to the width of the histogram's buckets. Each count begins
+    /// at zero: a bucket that lies across a bound is in both of the spans beside it.
+    pub fn within(&self, bounds: &[u64]) -> Vec<u64> {
+        bounds.iter().map(|bound| self.latency.count_between(0, *bound)).collect()
+    }
+
     /// Mean waiting time in ns, of all completed requests; None without any.
     pub fn waiting_mean(&self) -> Option<f64> {
         (self.count > 0).then(|| self.waiting_sum as f64 / self.count as f64)
@@ -366,6 +372,18 @@ mod tests {
         assert_eq!((writes.sizes[1], writes.sizes[8]), (1, 1));
         assert!((total.outstanding_mean - 1.25).abs() < 1e-9);
         assert!(total.kind(Kind::Read).is_none());
+    }
+
+    #[test]
+    fn no_request_counts_twice_within_bounds() {
+        let bounds = [1_000, 100_000, 5_000_000];
+        for bound in bounds {
+            let statistics = Statistics::default();
+            statistics.completed(Kind::Read, 512, bound + 1, 0);
+            let total = statistics.total(1);
+            let found = total.kind(Kind::Read).expect("one was counted").within(&bounds);
+            assert!(found.is_sorted() && found.iter().all(|count| *count <= 1), "{bound}: {found:?}");
+        }
     }
 
     #[test]

@@ -361,7 +361,8 @@ impl Blueprint for Config {
             target,
             size: geometry.size,
             logical_sector: geometry.logical_sector,
-            read_only,
+            // A check writes nothing, and tells what a start would be told.
+            read_only: self.read_only,
             connections: self.connections,
             timeout: self.timeout,
             reconnect: self.reconnect,

@@ -260,6 +260,9 @@ fn a_server_that_is_not_as_wanted_is_told() {
     assert!(said.contains("no export \"dta\"") && said.contains("\"data\""), "{said}");
     let said = refused(&named("data"));
     assert!(said.contains("read-only: set read_only = true"), "{said}");
+    let checked = named("data").build(&host.env.clone().for_reading(), "checked", Vec::new());
+    let said = checked.expect_err("a check says the same").to_string();
+    assert!(said.contains("read-only: set read_only = true"), "{said}");
     let reader = Config { read_only: true, ..named("data") };
     let said = refused(&Config { size: Some(2 * MIB), ..reader.clone() });
     assert!(said.contains("holds 1048576 bytes, and 2097152 are needed"), "{said}");

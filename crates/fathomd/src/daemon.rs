@@ -43,6 +43,21 @@ pub fn run(settings: Settings, directory: &Path, early: EarlySignals) -> Result<
     site.runtime().block_on(live(settings, &stack, early)).map_err(|deadlock| deadlock.to_string())?
 }
 
+/// Whether a cache would refuse the start. Writes nothing, not even what mirrors and pools below it write on their own open; the
+/// process keeps their files until it ends.
+///
+/// # Errors
+/// The refusal.
+pub fn foresee(settings: &Settings, directory: &Path) -> Result<(), String> {
+    // What cannot be opened for reading is for the start itself to tell.
+    let Ok(site) = site(RingSetup::default(), directory, 0) else { return Ok(()) };
+    let Ok(stack) = Stack::build_for_reading(&settings.volumes, &settings.roots(), &site) else {
+        return Ok(());
+    };
+    let outcome = site.runtime().block_on(stack.foresee()).unwrap_or(Ok(()));
+    outcome.map_err(|error| error.to_string())
+}
+
 /// A seed for everything random, said in the log.
 ///
 /// # Errors

@@ -34,7 +34,7 @@ mod ublk;
 use std::fs::File;
 use std::io::{self, Read, Write};
 use std::path::{Path, PathBuf};
-use std::process::ExitCode;
+use std::process::{Command, ExitCode, Stdio};
 
 use clap::{Parser, ValueEnum};
 use fathom_settings::Diagnostics;
@@ -65,6 +65,9 @@ struct Arguments {
     /// Make the volumes (files that are not there, superblocks of caches) and exit.
     #[arg(long, conflicts_with = "check")]
     create: bool,
+    /// Say whether a cache would refuse the start, and exit. Writes nothing; the daemon asks itself.
+    #[arg(long, hide = true, conflicts_with_all = ["check", "create"])]
+    foresee: bool,
     /// How the log is written to standard error.
     #[arg(long, value_enum, default_value = "text")]
     log: LogFormat,
@@ -103,7 +106,7 @@ fn run(arguments: &Arguments) -> ExitCode {
         LogFormat::Text => log.init(),
         LogFormat::Json => log.json().flatten_event(true).init(),
     }
-    let serves = !(arguments.keys || arguments.check || arguments.create);
+    let serves = !(arguments.keys || arguments.check || arguments.create || arguments.foresee);
     let early = match serves.then(EarlySignals::begin).transpose() {
         Ok(early) => early,
         Err(error) => {
@@ -134,8 +137,12 @@ fn run(arguments: &Arguments) -> ExitCode {
         return print(&text, found.code());
     }
     descriptors::raise(&settings.daemon);
+    if arguments.foresee {
+        return daemon::foresee(&settings, &directory)
+            .map_or_else(|why| print(&why, check::FAILED), |()| 0.into());
+    }
     let done = match early {
-        Some(early) => daemon::run(settings, &directory, early),
+        Some(early) => ask_caches(&settings, file).and_then(|()| daemon::run(settings, &directory, early)),
         None => create::create(&settings, &directory),
     };
     match done {
@@ -144,6 +151,30 @@ fn run(arguments: &Arguments) -> ExitCode {
             tracing::error!("{error}");
             check::FAILED.into()
         }
+    }
+}
+
+/// Where mirrors or pools lie below caches, asks first whether a cache refuses the start: they write on their own open, and a
+/// refusal writes nothing. A process of its own asks, as it must have let go of every file before the start takes them.
+///
+/// # Errors
+/// The refusal.
+fn ask_caches(settings: &Settings, file: &Path) -> Result<(), String> {
+    if !settings.volumes.has_writers_below_caches() {
+        return Ok(());
+    }
+    let asked = Command::new("/proc/self/exe")
+        .arg("--foresee")
+        .arg(file)
+        .stdin(Stdio::null())
+        .stderr(Stdio::null())
+        .output();
+    match asked {
+        Ok(answer) if answer.status.code() == Some(check::FAILED.into()) && !answer.stdout.is_empty() => {
+            Err(String::from_utf8_lossy(&answer.stdout).into_owned())
+        }
+        // Whatever else is wrong, the start itself tells.
+        _ => Ok(()),
     }
 }
 

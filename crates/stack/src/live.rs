@@ -186,6 +186,25 @@ impl<'a> Stack<'a> {
         report
     }
 
+    /// Whether a group's open would be refused. Asked of a stack built [for reading](Self::build_for_reading) where mirrors or pools
+    /// lie below caches: they write on their own open, and a refusal above them writes nothing. A group over another cache is
+    /// left out: what that one holds cannot be read so.
+    ///
+    /// # Errors
+    /// The first refusal.
+    pub async fn foresee(&self) -> VolumeResult<()> {
+        if pool::pools(&self.env).is_empty() && mirror::mirrors(&self.env).is_empty() {
+            return Ok(());
+        }
+        for group in writeback::groups(&self.env) {
+            let mut members = self.nodes.iter().map(Handle::name).filter(|name| group.has(name));
+            if members.all(|name| self.cache_below(name).is_none()) {
+                group.foresee(&self.env).await.map_err(|error| self.shapes.name_devices(error))?;
+            }
+        }
+        Ok(())
+    }
+
     async fn report_on(
         &self,
         name: &str,

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::rc::Rc;
 
 use fathom_catalogue::Catalogue;
+use fathom_layers::{mirror, pool, writeback};
 use fathom_settings::{Path, Position, Problem, Reference, Section, Source, did_you_mean};
 use fathom_volume::Blueprint;
 
@@ -89,6 +90,20 @@ impl Volumes {
         above.peek().is_some()
             && !roots.contains(name)
             && above.all(|node| node.blueprint.spares().contains(name))
+    }
+
+    /// Whether something that writes on its own open, a mirror or a pool, lies below a write-back cache.
+    pub fn has_writers_below_caches(&self) -> bool {
+        let caches = self.nodes.iter().filter(|node| node.kind == writeback::KIND.name);
+        let mut below: Vec<String> = caches.flat_map(|cache| cache.blueprint.children()).collect();
+        while let Some(name) = below.pop() {
+            let Some(node) = self.find(&name).map(|index| &self.nodes[index]) else { continue };
+            if [mirror::KIND.name, pool::KIND.name].contains(&node.kind) {
+                return true;
+            }
+            below.extend(node.blueprint.children());
+        }
+        false
     }
 
     pub(crate) fn find(&self, name: &str) -> Option<usize> {

@@ -2,6 +2,7 @@
 
 use fathom_crash_tests::cached::{reads, setup};
 use fathom_crash_tests::legs::{blank, build, settings};
+use fathom_crash_tests::testbed::Testbed;
 use fathom_runtime::{MILLISECOND, SECOND};
 
 #[test]
@@ -13,6 +14,25 @@ fn what_is_read_is_what_was_written_last_and_often_comes_from_the_read_cache() {
         // It starts cold: what the device still holds in its lines is not used.
         reads(image, seed + 100, 300).unwrap_or_else(|why| panic!("{why}"));
     }
+}
+
+#[test]
+fn a_line_with_a_page_that_was_written_long_ago_is_cached() {
+    let testbed = Testbed::group(&setup(), setup().blank(), setup().settings, 0, 1);
+    testbed.open().expect("it opens");
+    testbed.write_page(0, 0, 7).expect("it is written");
+    let read = |page| assert_eq!(testbed.read_page(0, page), 0);
+    // Not while it is dirty.
+    (1..5).for_each(read);
+    testbed.sleep(10 * MILLISECOND);
+    assert_eq!(testbed.status().counts.cached_lines, 0);
+    testbed.settle().expect("it works");
+    (1..5).for_each(read);
+    testbed.sleep(10 * MILLISECOND);
+    read(3);
+    let counts = testbed.status().counts;
+    assert_eq!((counts.cached_lines, counts.cached_reads), (1, 1), "{counts:?}");
+    assert_eq!(testbed.read_page(0, 0), 7, "the log answers first");
 }
 
 #[test]

@@ -181,3 +181,47 @@ fn an_older_copy_of_a_member_is_refused_and_so_is_another_chunk_or_order() {
     let daemon = Daemon::start_in(&directory, &settings(""));
     assert!(shown(&daemon).iter().all(|more| *more == 1), "nothing was written meanwhile");
 }
+
+/// A mirror and a pool write on their own open: not before the cache above them agrees.
+#[test]
+fn a_refused_start_leaves_a_mirror_and_a_pool_below_the_cache_as_they_were() {
+    for (kind, keys) in
+        [("mirror", "legs = [\"a\", \"b\"]"), ("pool", "members = [\"a\", \"b\"]\nsize = \"64MiB\"")]
+    {
+        let directory = directory();
+        let settings = settings(&directory, IN_ORDER, "")
+            .replace("kind = \"stripe\"\nmembers = [\"a\", \"b\"]", &format!("kind = \"{kind}\"\n{keys}"));
+        let files = || {
+            ["a", "b", "fast"]
+                .map(|name| fs::read(directory.join(format!("{name}.img"))).expect("it is there"))
+        };
+        let put = |bytes: &[u8]| fs::write(directory.join("a.img"), bytes).expect("it is writable");
+        let mut daemon = Daemon::make_in(&directory, &settings);
+        let drain = |daemon: &Daemon| assert!(daemon.ask("POST", "/drain").0.contains("200"));
+        write(&daemon);
+        drain(&daemon);
+        let [older, ..] = files();
+        write_more(&daemon, 1);
+        drain(&daemon);
+        daemon.kill();
+        std::mem::forget(daemon);
+        let [newest, ..] = files();
+        put(&older);
+        let before = files();
+        let mut daemon = Daemon::start_in(&directory, &settings);
+        assert!(!daemon.wait().success(), "{kind}");
+        assert!(
+            daemon.log().contains("does not hold what") || daemon.log().contains("older copy"),
+            "{}",
+            daemon.log()
+        );
+        std::mem::forget(daemon);
+        assert!(before == files(), "a refusal over a {kind} writes nothing");
+        put(&newest);
+        let daemon = Daemon::start_in(&directory, &settings);
+        let mut client = Client::open(&daemon, "disk");
+        let is_newest =
+            |page: u64| client.read(page * PAGE, PAGE as u32) == vec![(page + 1) as u8; PAGE as usize];
+        assert!((8..PAGES).all(is_newest), "{kind}: what the refusal advises keeps everything");
+    }
+}

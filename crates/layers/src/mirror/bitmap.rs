@@ -200,9 +200,19 @@ impl Regions {
         !regions.clone().any(unsaid)
     }
 
-    /// Blocks to be written, which count as written from now on; see [`Regions::said`].
-    pub fn take_unwritten(&mut self) -> BTreeSet<usize> {
-        std::mem::take(&mut self.unwritten)
+    /// Of the blocks to be written those with these regions, which count as written from now on; see [`Regions::said`].
+    pub fn take_unwritten_of(&mut self, regions: &Range<usize>) -> BTreeSet<usize> {
+        let blocks = regions.start / self.per_block..regions.end.div_ceil(self.per_block);
+        let own: BTreeSet<usize> = self.unwritten.range(blocks).copied().collect();
+        own.iter().for_each(|block| {
+            self.unwritten.remove(block);
+        });
+        own
+    }
+
+    /// Likewise the first of all.
+    pub fn take_one_unwritten(&mut self) -> Option<usize> {
+        self.unwritten.pop_first()
     }
 
     /// Blocks that were not written after all.
@@ -374,8 +384,7 @@ mod tests {
                 match step {
                     0 | 1 => {
                         regions.begin(range.clone());
-                        let blocks = regions.take_unwritten();
-                        for block in blocks {
+                        for block in regions.take_unwritten_of(&range) {
                             leg[block] = regions.block(block);
                             regions.said(block, &leg[block]);
                         }
@@ -408,8 +417,7 @@ mod tests {
                     }
                     _ => {
                         // Lazily written blocks may wait as long as they like.
-                        let blocks = regions.take_unwritten();
-                        for block in blocks {
+                        while let Some(block) = regions.take_one_unwritten() {
                             leg[block] = regions.block(block);
                             regions.said(block, &leg[block]);
                         }

@@ -1,5 +1,6 @@
 //! The legs' bitmaps: a region is marked before a write, cleared when the legs are equal; and their age.
 
+use std::collections::BTreeSet;
 use std::ops::Range;
 use std::rc::Rc;
 
@@ -19,7 +20,8 @@ impl Live {
         while !self.regions.borrow().are_durable(regions) {
             let _turn = self.saying.acquire().await;
             if !self.regions.borrow().are_durable(regions) {
-                self.say_unwritten().await?;
+                let own = self.regions.borrow_mut().take_unwritten_of(regions);
+                self.say_blocks(own).await?;
             }
         }
         Ok(())
@@ -30,13 +32,16 @@ impl Live {
     /// # Errors
     /// As [`Live::ensure`].
     pub(super) async fn say(&self) -> Result<()> {
-        let _turn = self.saying.acquire().await;
-        self.say_unwritten().await
+        loop {
+            // A large mirror has hundreds of blocks: a write that waits for one is not to wait for all.
+            let _turn = self.saying.acquire().await;
+            let Some(block) = self.regions.borrow_mut().take_one_unwritten() else { return Ok(()) };
+            self.say_blocks(BTreeSet::from([block])).await?;
+        }
     }
 
-    async fn say_unwritten(&self) -> Result<()> {
+    async fn say_blocks(&self, blocks: BTreeSet<usize>) -> Result<()> {
         let (joins, uuid) = (self.joins.get(), self.newest.borrow().uuid);
-        let blocks = self.regions.borrow_mut().take_unwritten();
         if !blocks.is_empty() {
             self.unmarked.set(false);
         }

@@ -77,6 +77,8 @@ impl Bucket {
 pub struct Meter {
     peak: Bucket,
     credit: Option<Bucket>,
+    // When the last one was allowed.
+    last: Nanos,
 }
 
 impl Meter {
@@ -85,23 +87,20 @@ impl Meter {
         let peak = allowance.burst.map_or(allowance.per_second, |burst| burst.per_second);
         let kept = peak * slack as f64 / 1e9;
         let credit = |burst: super::Burst| Bucket::new(allowance.per_second, burst.credits, burst.initial);
-        Self { peak: Bucket::new(peak, kept, kept.max(1.0)), credit: allowance.burst.map(credit) }
+        Self { peak: Bucket::new(peak, kept, kept.max(1.0)), credit: allowance.burst.map(credit), last: 0 }
     }
 
-    /// As [`Bucket::earliest`].
+    /// Takes `cost` tokens for what arrives at `now`, behind all that came earlier; when they are there.
     #[inline]
-    pub fn earliest(&self, from: Nanos, cost: u64) -> Nanos {
-        let at = self.peak.earliest(from, cost);
-        self.credit.as_ref().map_or(at, |credit| credit.earliest(at, cost))
-    }
-
-    /// As [`Bucket::spend`].
-    #[inline]
-    pub fn spend(&mut self, at: Nanos, cost: u64) {
-        self.peak.spend(at, cost);
+    pub fn take(&mut self, now: Nanos, cost: u64) -> Nanos {
+        let mut at = self.peak.earliest(now.max(self.last), cost);
         if let Some(credit) = &mut self.credit {
+            at = credit.earliest(at, cost);
             credit.spend(at, cost);
         }
+        self.peak.spend(at, cost);
+        self.last = at;
+        at
     }
 
     /// Credits left at an instant; None without a burst.

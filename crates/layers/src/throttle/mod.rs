@@ -5,7 +5,8 @@
 //! bytes counts as ceil(n / `quantum`) I/Os. With `merge`, waiting requests that continue each other count together as
 //! one I/O, up to the quantum. A burst is a bucket of credits: it earns the sustained rate, every I/O (or byte) takes
 //! one credit, and while it lasts the volume runs at the peak. Time in the throttle's queue is waiting time. A request
-//! never waits if the limits allow it, and over a long run the rate is exact.
+//! never waits if the limits allow it, and over a long run the rate is exact. Each of the two limits counts by itself: what
+//! waits for bytes takes its I/Os meanwhile, so that small and large requests together reach both.
 //!
 //! Throttles with the same name after `shared` share one queue: the limits of a machine over all its volumes.
 //!

@@ -9,7 +9,7 @@ use fathom_volume::{Env, Error, ErrorKind, Geometry, Handle, Result};
 
 use super::config::{Config, Settings};
 use super::layout::{CacheLayout, OriginLayout, batch_limits, on_cache, on_own_volume, on_tail, usual_ring};
-use super::live::{Counts, Live, Member, Parts, Standing, check, most_payload, open};
+use super::live::{Counts, Live, Member, Parts, Standing, check, foresee, most_payload, open};
 use super::loss::Loss;
 use super::report::Report;
 use super::superblock::MOST_MEMBERS;
@@ -272,6 +272,16 @@ impl Group {
     pub async fn check(&self, env: &Env) -> Report {
         self.begun.set(true);
         check(self.parts(env)).await
+    }
+
+    /// Whether an open would be refused, for an environment [for reading](Env::for_reading): what lies below writes on its own
+    /// open, and nothing may be written if this group is refused.
+    ///
+    /// # Errors
+    /// The refusal.
+    pub async fn foresee(&self, env: &Env) -> Result<()> {
+        self.begun.set(true);
+        foresee(self.parts(env)).await
     }
 
     async fn open(&self, env: &Env) {

@@ -45,7 +45,7 @@ use fathom_runtime::{Context, Nanos, Signal};
 use fathom_volume::{Error, ErrorKind, Handle, Pool, Result};
 
 pub use legs::Standing;
-pub use open::{most_payload, open};
+pub use open::{foresee, most_payload, open};
 pub use opening::{Member, Parts};
 pub use state::Counts;
 pub use verify::check;

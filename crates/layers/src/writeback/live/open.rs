@@ -41,25 +41,17 @@ use super::{Live, Mode, io};
 pub async fn open(parts: Parts) -> Result<Rc<Live>> {
     let mut opening = Opening::new(parts);
     opening.flush_everything().await?;
-    let caches = opening.read_caches().await?;
-    let found = opening.find_origin(&caches).await?;
-    opening.settle_shape(found.as_ref(), &caches)?;
-    let (mut origin, given_up) = match found {
-        Some(found) => {
-            opening.check_members(&found)?;
-            opening.check_marks(&found, &caches).await?;
-            (found, None)
-        }
+    let (caches, known) = opening.look().await?;
+    let (known, given_up) = match known {
+        Some(known) => (known, None),
         None => {
-            opening.check_unused(&caches).await?;
-            (opening.create(&caches).await?, opening.given_up(&caches))
+            let origin = opening.create(&caches).await?;
+            (opening.judge(origin, &caches).await?, opening.given_up(&caches))
         }
     };
+    let Known { mut origin, foreseen, verdict } = known;
     let ring = opening.ring(&origin);
-    // Refused before anything is written.
-    let foreseen = opening.foresee(&ring, &origin).await?;
-    let Verdict { chosen, loss, later, as_found } = opening.decide(&foreseen, &caches).await?;
-    opening.check_log_sectors(chosen.as_ref())?;
+    let Verdict { chosen, loss, later, as_found } = verdict;
     opening.retire_tails(&origin, &caches).await?;
     origin = if as_found { foreseen } else { opening.replay(&ring, &origin).await? };
     if let Some(later) = later {
@@ -76,7 +68,46 @@ pub async fn open(parts: Parts) -> Result<Rc<Live>> {
     opening.start(origin, &caches, chosen, loss).await
 }
 
+/// Whether an open would be refused; nothing is written.
+///
+/// # Errors
+/// The refusal.
+pub async fn foresee(parts: Parts) -> Result<()> {
+    Opening::new(parts).look().await.map(drop)
+}
+
+/// A group that was made, before anything is written.
+struct Known {
+    origin: OriginSuper,
+    /// What it will be when the redo ring's committed batches are in place.
+    foreseen: OriginSuper,
+    verdict: Verdict,
+}
+
 impl Opening {
+    /// What is there: the cache devices' superblocks, and the group if it was made. Whatever is refused is refused here, before
+    /// anything is written.
+    async fn look(&mut self) -> Result<(Vec<Option<CacheSuper>>, Option<Known>)> {
+        let caches = self.read_caches().await?;
+        let found = self.find_origin(&caches).await?;
+        self.settle_shape(found.as_ref(), &caches)?;
+        let Some(origin) = found else {
+            self.check_unused(&caches).await?;
+            return Ok((caches, None));
+        };
+        self.check_members(&origin)?;
+        self.check_marks(&origin, &caches).await?;
+        let known = self.judge(origin, &caches).await?;
+        Ok((caches, Some(known)))
+    }
+
+    async fn judge(&self, origin: OriginSuper, caches: &[Option<CacheSuper>]) -> Result<Known> {
+        let foreseen = self.foresee(&self.ring(&origin), &origin).await?;
+        let verdict = self.decide(&foreseen, caches).await?;
+        self.check_log_sectors(verdict.chosen.as_ref())?;
+        Ok(Known { origin, foreseen, verdict })
+    }
+
     async fn flush_everything(&self) -> Result<()> {
         for volume in self.origins.iter().chain([&self.parts.ring]) {
             volume.flush(Request::flush()).await?;

@@ -93,9 +93,7 @@ impl Live {
         let size = self.origins[usize::from(volume)].geometry().size;
         for (line, _) in parts(range) {
             let whole = line * LINE..(line + 1) * LINE;
-            // What the log holds newer bytes of is not on the backing volume yet, or its old copy is being replaced.
-            let newer = self.state.borrow().index[usize::from(volume)].touches(whole.clone());
-            if newer || whole.end > size {
+            if whole.end > size || self.is_newer(volume, whole) {
                 continue;
             }
             let slot = self.lines.borrow_mut().missed((volume, line));
@@ -104,6 +102,14 @@ impl Live {
                 self.context.spawn(Rc::clone(self).fill((volume, line), slot));
             }
         }
+    }
+
+    /// Whether the log holds bytes of a range that are not on the backing volume yet, or whose old copy is being replaced. What is
+    /// in place there may stand in the log for hours more.
+    fn is_newer(&self, volume: u16, range: Range<u64>) -> bool {
+        let state = self.state.borrow();
+        let mut parts = state.index[usize::from(volume)].parts(range);
+        parts.any(|(_, place)| place.is_some_and(|place| place.record.last_seq() > state.applied.seq))
     }
 
     /// Brings a line to its slot. A write that comes meanwhile makes it worthless, which the book sees to.

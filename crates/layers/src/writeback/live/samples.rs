@@ -2,6 +2,8 @@
 //! in place is there to the byte until a later batch is. If it is not, the device is another disk, an older copy, or a stripe
 //! with its parts in another order, and the log may not be put in place on it.
 
+use std::collections::BTreeSet;
+
 use fathom_volume::{Action, Buf, ErrorKind, Remedy, Result};
 
 use crate::codec::BLOCK;
@@ -15,17 +17,12 @@ use super::io;
 use super::opening::Opening;
 use super::redo_ring::CHUNK;
 
-/// What is known of the volumes when a batch is in place: new samples of those that it touched, evenly spread, and one of each
-/// other that was known before, to at most half of all. Pieces begin at another extent with each batch.
+/// What is known of the volumes when a batch is in place, the newest first: pieces of it, evenly spread, that begin at another
+/// extent with each batch, and of what was known before as much as there is room for. A small batch leaves most of that; of a volume
+/// that it does not touch at least one piece stays. Zeroes tell nothing: a blank disk has them, too.
 pub fn after(known: &[Sample], batch: u64, extents: &[Extent], chunks: &[Buf]) -> Vec<Sample> {
-    let mut samples: Vec<Sample> = Vec::with_capacity(MOST_SAMPLES);
-    for sample in known {
-        let is_touched = extents.iter().any(|extent| extent.volume == sample.volume);
-        if !is_touched && samples.last().is_none_or(|last| last.volume != sample.volume) {
-            samples.push(*sample);
-        }
-    }
-    samples.truncate(MOST_SAMPLES / 2);
+    let mut kept = known.to_vec();
+    forget(&mut kept, extents);
     let mut pieces = Vec::new();
     let mut at = 0;
     for extent in extents {
@@ -35,16 +32,27 @@ pub fn after(known: &[Sample], batch: u64, extents: &[Extent], chunks: &[Buf]) -
         }
         at += extent.payload();
     }
-    let room = (MOST_SAMPLES - samples.len()).min(pieces.len());
+    let others = kept.iter().map(|sample| sample.volume).collect::<BTreeSet<_>>();
+    let others =
+        others.iter().filter(|volume| !extents.iter().any(|extent| extent.volume == **volume)).count();
+    let room = (MOST_SAMPLES - others.min(MOST_SAMPLES / 2)).min(pieces.len());
+    let mut samples = Vec::with_capacity(MOST_SAMPLES);
     for index in 0..room {
         let (at, extent, length) = pieces[(index * pieces.len() / room + batch as usize) % pieces.len()];
         let within = (at % CHUNK as u64) as usize;
-        let crc = chunks[(at / CHUNK as u64) as usize]
-            .with(|bytes| bytes.get(within..within + length as usize).map(crc_fast::crc32_iscsi));
-        // Without payload there is nothing to know.
+        let crc = chunks[(at / CHUNK as u64) as usize].with(|bytes| {
+            // Without payload there is nothing to know.
+            let piece = bytes.get(within..within + length as usize)?;
+            piece.iter().any(|byte| *byte != 0).then(|| crc_fast::crc32_iscsi(piece))
+        });
         samples.extend(crc.map(|crc| Sample { volume: extent.volume, offset: extent.offset, length, crc }));
     }
-    samples.sort_by_key(|sample| (sample.volume, sample.offset));
+    samples.extend(kept);
+    while samples.len() > MOST_SAMPLES {
+        let counts = |volume| samples.iter().filter(|sample: &&Sample| sample.volume == volume).count();
+        let oldest = samples.iter().rposition(|sample| counts(sample.volume) > 1);
+        samples.remove(oldest.unwrap_or(samples.len() - 1));
+    }
     samples
 }
 
@@ -80,12 +88,16 @@ impl Opening {
         caches: &[Option<CacheSuper>],
         verdict: Verdict,
     ) -> Result<Verdict> {
-        // Nobody owns the volumes: they may have been used without the cache. Or the cache is of a later moment, and the
-        // volumes may be, too.
-        if origin.owner == 0 || verdict.later.is_some() {
+        // Nobody owns the volumes: they may have been used without the cache.
+        if origin.owner == 0 {
             return Ok(verdict);
         }
-        let differing = self.differing(origin).await?;
+        let mut samples = origin.samples.clone();
+        // Where the redo ring is older than the cache, the volumes may be later: by what the log repeats.
+        if let (Some(_), Some(chosen)) = (&verdict.later, &verdict.chosen) {
+            chosen.log.scanned.records.iter().for_each(|record| forget(&mut samples, &record.extents));
+        }
+        let differing = self.differing(origin, &samples).await?;
         if differing.is_empty() {
             return Ok(verdict);
         }
@@ -96,10 +108,10 @@ impl Opening {
         let known = caches.iter().flatten().map(|cache| cache.flushed_seq).max().unwrap_or(0);
         let writes = known.max(origin.flushed_seq).saturating_sub(seq);
         let loss = Loss { incarnation: owner, seq, epoch, pending, bounds, writes };
-        Ok(Verdict { loss: Some(loss), as_found: true, ..Verdict::default() })
+        Ok(Verdict { loss: Some(loss), as_found: true, later: verdict.later, chosen: None })
     }
 
-    async fn differing(&self, origin: &OriginSuper) -> Result<Vec<Differing>> {
+    async fn differing(&self, origin: &OriginSuper, known: &[Sample]) -> Result<Vec<Differing>> {
         let ahead = self.beyond(origin, None);
         let mut found = Vec::new();
         for (volume, member) in self.parts.members.iter().enumerate() {
@@ -107,12 +119,8 @@ impl Opening {
             if ahead.iter().any(|other| other.device == member.backing.name()) {
                 continue;
             }
-            let samples: Vec<Sample> = origin
-                .samples
-                .iter()
-                .filter(|sample| usize::from(sample.volume) == volume)
-                .copied()
-                .collect();
+            let samples: Vec<Sample> =
+                known.iter().filter(|sample| usize::from(sample.volume) == volume).copied().collect();
             let differ = self.not_on(volume, &samples).await?;
             let Some(first) = differ.first() else { continue };
             let (offset, of) = (first.offset, samples.len());
@@ -159,8 +167,10 @@ impl Opening {
             )
         });
         let why = format!(
-            "{}. It is another disk, an older copy, or a stripe of which a member is one, or whose members or `chunk` were changed",
-            each.collect::<Vec<_>>().join("; ")
+            "{}. It is another disk, an older copy, or a stripe of which a member is one, or whose members or `chunk` were changed; or \
+             it is the newest, and `{}` and the cache are from an earlier moment",
+            each.collect::<Vec<_>>().join("; "),
+            self.parts.ring.name()
         );
         let bring_back = differing.iter().map(|found| {
             let device = device(found.volume);
@@ -176,6 +186,8 @@ impl Opening {
 
 #[cfg(test)]
 mod tests {
+    use std::collections::BTreeSet;
+
     use fathom_runtime::Runtime;
     use fathom_volume::Pool;
     use proptest::prelude::*;
@@ -227,17 +239,19 @@ mod tests {
                     at += extent.payload();
                 }
             }
-            // What is not touched stays known; what may be written over is not.
+            // What is not touched stays known, by all but as many pieces as there is room for; what may be written over is not.
             let one = Extent { volume: 9, change: Change::Write, offset: 0, length: 4096 };
-            let later = after(&samples, 0, &[one], &chunks(&pool, 4096));
-            prop_assert!(later.iter().any(|sample| sample.volume == 9));
-            let volumes = |samples: &[super::Sample]| {
-                let mut found: Vec<u16> = samples.iter().map(|sample| sample.volume).collect();
-                found.dedup();
-                found
-            };
-            let kept: Vec<u16> = volumes(&later).into_iter().filter(|volume| *volume != 9).collect();
-            prop_assert_eq!(kept, volumes(&samples));
+            let page = chunks(&pool, 4096);
+            page[0].with_mut(|bytes| bytes.fill(3));
+            let later = after(&samples, 0, &[one], &page);
+            prop_assert_eq!(later[0].volume, 9);
+            prop_assert_eq!(later.len(), (samples.len() + 1).min(MOST_SAMPLES));
+            page[0].with_mut(|bytes| bytes.fill(0));
+            prop_assert_eq!(&after(&samples, 0, &[one], &page), &samples, "zeroes tell nothing");
+            let volumes = |samples: &[super::Sample]| samples.iter().map(|sample| sample.volume).collect::<BTreeSet<_>>();
+            let mut all = volumes(&samples);
+            all.insert(9);
+            prop_assert_eq!(volumes(&later), all);
             let mut left = samples;
             forget(&mut left, &extents);
             prop_assert!(left.is_empty());

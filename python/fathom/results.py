@@ -49,6 +49,9 @@ REASONS = {
 Level = str | int | float | bool
 """One level of a factor, as written in the study."""
 
+Assumed = tuple[str, str, tuple[str, ...]]
+"""A model, the end of its assumed range that a run tries, "low" or "high", and the volumes of that model."""
+
 
 @dataclass(frozen=True)
 class Run:
@@ -64,7 +67,7 @@ class Run:
         digest: hex digest of the event log of a simulated run, else None; `events` is their number.
         directory: where samples and histograms are; None for a run that left none.
         waits: database to wait to the mean number of sessions in it; empty if nothing was sampled.
-        assumed: (volume, "low" or "high") of a run that tries an end of what a model assumes; else None.
+        assumed: (model, "low" or "high") of a run that tries an end of what a model assumes; else None.
         facts: small facts the workload reported (a SQLite version, a fallback from direct I/O).
         steps: of a sequence of virtual users; empty without one.
         of_level: whether this is one level of such a run (`analysis.sequence`): what it left is that of its steps.
@@ -248,7 +251,8 @@ def read(directory: Path) -> Campaign:
     if not isinstance(study, dict):
         raise damaged(directory / "plan.json", "no study")
     runs = sorted((read_run(place) for place in run_directories(directory)), key=lambda run: run.order)
-    tried = sorted((read_run(place) for place in run_directories(directory, SENSITIVITY)), key=lambda run: run.order)
+    ends = (read_run(place) for place in run_directories(directory, SENSITIVITY))
+    tried = sorted((run for run in ends if run.assumed is not None), key=lambda run: run.order)
     _told_apart(runs)
     try:
         campaign = Campaign(
@@ -378,7 +382,7 @@ def read_run(place: Path) -> Run:
             volumes=read_json(place / "volumes.json"),
             facts=dict(facts["facts"]),
             waits=read_json(place / "waits.json") if (place / "waits.json").exists() else {},
-            assumed=tuple(facts["assumed"]) if facts.get("assumed") else None,
+            assumed=_assumed(facts.get("assumed")),
             steps=read_steps(read_json(place / "steps.json")) if (place / "steps.json").exists() else (),
         )
     except (KeyError, TypeError, ValueError) as problem:
@@ -388,6 +392,11 @@ def read_run(place: Path) -> Run:
     if not isinstance((run.environment.get("disk") or {}).get("device") or {}, dict):
         raise damaged(place / "environment.json", "disk.device is no object")
     return run
+
+
+def _assumed(written: Sequence[Any] | None) -> tuple[str, str] | None:
+    """Model and end. An older Fathom wrote a volume, which it moved without the others of its model: that is none."""
+    return (str(written[0]), str(written[1])) if written and len(written) > len(("model", "end")) else None
 
 
 def read_json(path: Path) -> dict[str, Any]:

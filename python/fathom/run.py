@@ -22,7 +22,7 @@ from fathom.host import machine
 from fathom.host import scratch as scratch_space
 from fathom.plan import Plan, PlannedRun
 from fathom.provision import rights
-from fathom.results import FORMAT_VERSION
+from fathom.results import FORMAT_VERSION, Assumed
 
 
 class Observer(Protocol):
@@ -115,9 +115,9 @@ class Runs:
         observer: Observer,
         scratch: Path,
         surroundings: dict[str, Any],
-        assumed: tuple[str, str] | None = None,
+        assumed: Assumed | None = None,
     ) -> None:
-        """`directory` is that of the runs; `assumed` the volume and end of a range that they try."""
+        """`directory` is that of the runs; `assumed` the end of a range that they try."""
         self._plan, self._directory, self._engine, self._observer = plan, directory, engine, observer
         self._scratch, self._surroundings = scratch, surroundings
         self._assumed = assumed
@@ -172,7 +172,7 @@ def _write(
     seconds: float,
     tried: Attempt,
     surroundings: dict[str, Any],
-    assumed: tuple[str, str] | None,
+    assumed: Assumed | None,
 ) -> None:
     outcome = tried.outcome
     waits = {**(outcome["waits"] if outcome else {}), **(tried.seen.waits if tried.seen else {})}

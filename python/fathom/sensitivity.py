@@ -1,7 +1,8 @@
 """Runs at the ends of what the models of a simulation assume: does the verdict hang on a guess?
 
-For every volume whose model assumes a latency, each variant with that volume is simulated once at the low and once at
-the high end of the plausible range. These runs lie beside the campaign's own and enter no mean and no interval.
+For every model that assumes a latency, each variant with a volume of it is simulated once at the low and once at the
+high end of the plausible range, all volumes of the model alike: what is not known of them is one figure. These runs lie
+beside the campaign's own and enter no mean and no interval.
 """
 
 from __future__ import annotations
@@ -10,7 +11,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 from fathom import campaign, environment, results
-from fathom.analysis.assumed import assumed_of
+from fathom.analysis.assumed import models_of, named
 from fathom.analysis.variants import variant_key
 from fathom.engine import Engine
 from fathom.host import scratch as scratch_space
@@ -23,8 +24,20 @@ CHEAP_EVENTS = 2_000_000
 """Runs that simulate no more events than this together, a few seconds of CPU, are made without being asked for. Their
 time would decide otherwise on a busy machine."""
 
-Try = tuple[PlannedRun, str, str]
-"""A run, the volume whose assumption it tries, and the end."""
+
+@dataclass(frozen=True)
+class Try:
+    """A run at an end of what a model assumes; `volumes` are all that are of the model in its variant."""
+
+    run: PlannedRun
+    model: str
+    end: str
+    volumes: tuple[str, ...]
+
+    @property
+    def assumed(self) -> results.Assumed:
+        """What its record says of it."""
+        return self.model, self.end, self.volumes
 
 
 def missing(plan: Plan, found: results.Campaign) -> list[Try]:
@@ -32,23 +45,28 @@ def missing(plan: Plan, found: results.Campaign) -> list[Try]:
     study = plan.study.resolved
     if plan.study.clock != "virtual" or not ((study["compare"] or {}).get("baseline") or study["goals"]):
         return []
-    assumed = {variant_key(run.variant): assumed_of(run) for run in found.runs if run.ok}
-    volumes = dict.fromkeys(volume for figures in assumed.values() for volume in figures)
+    models = {variant_key(run.variant): models_of(run) for run in found.runs if run.ok}
+    every = dict.fromkeys(model for volumes in models.values() for model in volumes)
     done = {run.id for run in found.sensitivity}
     first = [run for run in plan.runs if run.round == 1]
     wanted = [
-        (replace(run, id=digest("sensitivity", run.id, volume, end), order=len(first) * place + run.order), volume, end)
-        for place, (volume, end) in enumerate((volume, end) for volume in volumes for end in ENDS)
+        Try(
+            replace(run, id=digest("sensitivity", run.id, model, end), order=len(first) * place + run.order),
+            model,
+            end,
+            models[variant_key(run.variant)][model],
+        )
+        for place, (model, end) in enumerate((model, end) for model in every for end in ENDS)
         for run in first
-        if volume in assumed.get(variant_key(run.variant), ())
+        if model in models.get(variant_key(run.variant), ())
     ]
-    return [(run, volume, end) for run, volume, end in wanted if run.id not in done]
+    return [one for one in wanted if one.run.id not in done]
 
 
 def cost(tries: list[Try], found: results.Campaign) -> tuple[int, float]:
     """How many events they simulate, and about how long that takes, s: as in the same variants' first round."""
     first = {repr(run.variant): run for run in reversed(found.runs)}
-    same = [known for run, _, _ in tries if (known := first.get(repr(run.variant)))]
+    same = [known for one in tries if (known := first.get(repr(one.run.variant)))]
     return sum(run.events or 0 for run in same), sum(run.seconds or 0.0 for run in same)
 
 
@@ -67,12 +85,13 @@ def carry_out(
             surroundings = environment.capture(parent, engine, anonymous=options.anonymous)
             place = options.directory / results.SENSITIVITY
             place.mkdir(exist_ok=True)
-            for end in dict.fromkeys((volume, end) for _, volume, end in tries):
-                volume, which = end
-                changed = replace(plan, study=plan.study.fixing({f"volumes.{volume}.assumed": which}, engine))
-                mine = [run for run, *of in tries if tuple(of) == end]
-                told = _Failures(f"{volume} at the {which} end of its range", note)
-                runs = Runs(changed, place, engine, told, scratch, surroundings, end)
+            for assumed in dict.fromkeys(one.assumed for one in tries):
+                model, end, volumes = assumed
+                fixed = {f"volumes.{volume}.assumed": end for volume in volumes}
+                changed = replace(plan, study=plan.study.fixing(fixed, engine))
+                mine = [one.run for one in tries if one.assumed == assumed]
+                told = _Failures(f"{named(model, volumes)} at the {end} end of its range", note)
+                runs = Runs(changed, place, engine, told, scratch, surroundings, assumed)
                 runs.side_by_side(mine, min(options.jobs, len(mine)))
         return results.read(options.directory)
 

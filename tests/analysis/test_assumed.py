@@ -78,10 +78,24 @@ def test_one_volume_of_both_sides_is_at_one_end_unless_the_models_differ(
 ) -> None:
     def modelled(cache: str, iops: float, end: tuple[str, str] | None = None) -> Run:
         made = of(cache, iops, "data", end)
-        model = models[cache == "big"]
-        return dataclasses.replace(made, facts={**made.facts, "volumes.data.device.model": model})
+        return dataclasses.replace(made, facts={**made.facts, "volumes.data.device.model": models[cache == "big"]})
 
-    tried = [modelled(cache, 100.0, ("data", end)) for cache in ("none", "big") for end in ("low", "high")]
+    tried = [
+        modelled(cache, 100.0, (models[cache == "big"], end)) for cache in ("none", "big") for end in ("low", "high")
+    ]
     found = sensitivity_of(comparison(1.5), tried, [modelled("none", 100.0), modelled("big", 150.0)])
     assert len(found) == ends
     assert any("data (aws/gp2) at" in one.words and "data (aws/gp3) at" in one.words for one in found) == (ends > 2)
+
+
+def test_volumes_of_one_model_on_both_sides_are_at_one_end(of: Callable[..., Run]) -> None:
+    def modelled(cache: str, iops: float, volumes: str, end: str | None = None) -> Run:
+        made = of(cache, iops, volumes, end and ("aws/gp3", end))
+        told = {f"volumes.{volume}.device.model": "aws/gp3" for volume in volumes.split()}
+        return dataclasses.replace(made, facts={**made.facts, **told})
+
+    own = [modelled("none", 100.0, "one"), modelled("big", 150.0, "a b c d")]
+    tried = [modelled("none", 50.0, "one", "high"), modelled("big", 75.0, "a b c d", "high")]
+    (found,) = sensitivity_of(comparison(1.5), tried, own)
+    assert (found.ratio, found.flips) == (pytest.approx(1.5), False)
+    assert (found.volumes, found.words) == ("aws/gp3 (5 volumes)", "aws/gp3 (5 volumes) at read latency 3 ms")

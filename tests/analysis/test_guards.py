@@ -18,6 +18,7 @@ from fathom.analysis.load import LoadTable
 from fathom.analysis.model import Verdict
 from fathom.analysis.pairing import pair
 from fathom.analysis.rules import Rules
+from fathom.analysis.unflushed import with_losses
 from fathom.finding import Finding
 from fathom.results import Campaign, Run
 
@@ -191,6 +192,43 @@ def test_a_durability_without_a_flush_is_no_difference(campaign: Make, flushes: 
     assert len(told) == (0 if flushes else 1)
     assert all("no run flushed" in one.what for one in told)
     assert all(one.remedies[0].commands == ("workload.flush_every = 1",) for one in told)
+
+
+def test_each_cache_says_its_own_loss_where_nothing_was_flushed(campaign: Make) -> None:
+    """One with two devices and one with a single one beside another that promises all; none of them was flushed."""
+    one, both = "the loss of the cache device takes the last writes", "the loss of both cache devices takes them"
+    said = {"mirrored": both, "single": one, "origin": "nothing: a flush waits for the backing volume"}
+
+    def of(name: str) -> dict[str, Any]:
+        own = {"mirrored": {"cache_copy": "other"}, "origin": {"durability": "origin"}}.get(name, {})
+        settings = {"workload": {"kind": "io"}, "volumes": {"cached": own}}
+        return stated({"workload.transaction": name}, settings=settings)
+
+    whole = campaign(dict.fromkeys(said, [1000.0] * 3), study={"variants": [of(name) for name in said]})
+    node = {"kind": "writeback", "write": {"count": 90}}
+    runs = tuple(
+        dataclasses.replace(
+            run,
+            facts={"volumes.cached.may_lose": said[str(run.variant["workload.transaction"])]},
+            volumes={"cached": node},
+        )
+        for run in whole.runs
+    )
+    found = with_losses(runs, whole.study)
+    told = {str(run.variant["workload.transaction"]): run.facts["volumes.cached.may_lose"] for run in found}
+    assert told == {"mirrored": both, "single": one, "origin": one}
+
+
+def test_a_write_is_not_cheaper_where_its_flush_is_dearer(campaign: Make) -> None:
+    """Twelve times lower for the write alone; with its flush a third of the rate."""
+    whole = campaign({"none": [1.02] * 3, "origin": [0.083] * 3}, metric="write_latency_ms")
+    more = {"none": {"flush_latency_ms": 0.0, "iops": 987.0}, "origin": {"flush_latency_ms": 3.47, "iops": 281.0}}
+    runs = tuple(
+        dataclasses.replace(run, metrics={**run.metrics, **more[str(run.variant["workload.transaction"])]})
+        for run in whole.runs
+    )
+    (comparison,) = analyse(dataclasses.replace(whole, runs=runs)).comparisons
+    assert {guard.metric for guard in comparison.worsened} == {"flush_latency_ms", "iops"}
 
 
 def test_more_rounds_tell_their_time_and_two_rounds_are_too_few(campaign: Make) -> None:

@@ -75,11 +75,9 @@ def test_lvm_scripts_are_bash_with_every_disk_one_word() -> None:
 def test_lvm_makes_the_stripe_and_puts_the_cache_on() -> None:
     made = files("lvm", CACHED)
     create = made["create.sh"].text
-    assert (
-        "lvcreate --yes --wipesignatures n --type striped --stripes 2 --stripesize 256k --size 2199023255552b" in create
-    )
+    assert "lvcreate --yes --wipesignatures n --type striped --stripes 2 --stripesize 256k --extents 524286" in create
     attach = made["attach-cache.sh"].text
-    assert "--size 214748364800b --name data_cache" in attach
+    assert "--extents 51200 --name data_cache" in attach
     assert 'lvconvert --yes --type writecache --cachevol data_cache "$vg/data"' in attach
 
 
@@ -98,13 +96,13 @@ def run_recorded(script: str, folder: Path, answers: dict[str, str]) -> list[str
         "pvremove",
     )
     for name in (*commands, "wipefs", "pvs", "vgs", "lvs", "blockdev", "dd"):
-        answer = answers.get(name, "")
+        answer = answers.get(name, str(1 << 50) if name == "blockdev" else "")
         record = f'printf "%s\\n" "{name} $*" >> {log}\n' if name in commands else ""
         program = folder / name
         program.write_text(f"#!/bin/sh\n{record}printf '%s' '{answer}'\n")
         program.chmod(0o755)
     # No block devices of these names are here.
-    text = script.replace('if [ ! -b "$disk" ]', "if false")
+    text = script.replace('if [ ! -b "$disk" ]', "if false").replace('[ -b "${disks[n]}" ] &&', "")
     path = folder / "script.sh"
     path.write_text(text)
     (folder / "attach-cache.sh").write_text("#!/bin/sh\n")
@@ -143,6 +141,15 @@ def test_lvm_scripts_call_the_commands_in_order(tmp_path: Path) -> None:
     ]
 
 
+def test_lvm_begins_nothing_on_a_disk_that_is_too_small(tmp_path: Path) -> None:
+    needs = (1 << 20) + 262143 * (4 << 20)
+    for size, begun in ((needs, True), (needs - 1, False)):
+        (tmp_path / str(size)).mkdir()
+        calls = run_recorded(files("lvm", CACHED)["create.sh"].text, tmp_path / str(size), {"blockdev": str(size)})
+        assert (calls[0] == "exit 0") == begun
+        assert any(call.startswith("pvcreate") for call in calls) == begun
+
+
 def test_lvm_touches_no_disk_that_holds_something_and_no_group_that_misses_one(tmp_path: Path) -> None:
     made = files("lvm", CACHED)
     (tmp_path / "full").mkdir()
@@ -168,6 +175,7 @@ def test_lvm_sees_data_without_a_signature_and_takes_a_disk_that_it_freed(tmp_pa
 
     def run(name: str) -> list[str]:
         text = re.sub(r"^disks=.*$", f"disks=({disk})", made[name].text, flags=re.MULTILINE)
+        text = re.sub(r"^needs=.*$", "needs=(0)", text, flags=re.MULTILINE)
         folder = tmp_path / name
         folder.mkdir(exist_ok=True)
         return run_recorded(text.replace("dd if", "/bin/dd if"), folder, {"blockdev": str(64 << 20), "lvs": "cache"})

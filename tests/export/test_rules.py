@@ -274,14 +274,6 @@ def test_facts_and_others_business_stand_at_the_head() -> None:
     assert "not served, not exported: spare" in head
 
 
-def test_what_a_study_varies_is_told() -> None:
-    tree = base("terraform-aws") | {"factors": {"volumes.a.iops": [3000, 16000], "workload.outstanding": [1, 2]}}
-    _, notes = export(TARGETS["terraform-aws"], ExportRequest(parse(tree, Path("study.toml"))), frozenset())
-    assert [note for note in notes if "varies" in note] == [
-        "the study varies volumes.a.iops; this is its fixed setting"
-    ]
-
-
 @pytest.mark.parametrize("rule", [Told("w"), Elsewhere("w"), Carried(), Refused("w", "r")])
 def test_a_rule_for_a_whole_kind_needs_none_for_its_keys(rule: Any) -> None:
     assert Kind(whole=rule).keys == {}

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import dataclasses
 import io
+import json
 import re
 from collections.abc import Callable
 from pathlib import Path
@@ -24,7 +25,7 @@ from fathom.plan import plan
 from fathom.report import Report
 from fathom.report.context import Context
 from fathom.report.plain import map_strings
-from fathom.results import Campaign
+from fathom.results import Campaign, read
 from fathom.run import Options, execute
 from fathom.study import load
 from pipeline.fake import Notes
@@ -189,14 +190,51 @@ def test_each_baseline_stands_with_all_that_is_compared_with_it(
     ]  # fmt: skip
 
 
-def test_only_variants_with_the_volume_are_tried_at_the_ends_of_its_range(
+def test_only_variants_with_the_model_are_tried_at_the_ends_of_its_range(
     outcome: Callable[[str], tuple[Campaign, Analysis]],
 ) -> None:
     campaign, _ = outcome("loads")
     wanted = plan(load(CASES["loads"][0], core(), clock="virtual"))
     tries = sensitivity.missing(wanted, campaign)
-    caches = {volume: {run.variant["cache"] for run, of, _ in tries if of == volume} for _, volume, _ in tries}
-    assert caches == {"ebs": {"none", "2 GiB", "8 GiB"}, "nvme": {"2 GiB", "8 GiB"}}
+    caches = {one.volumes: {o.run.variant["cache"] for o in tries if o.volumes == one.volumes} for one in tries}
+    assert caches == {("ebs",): {"none", "2 GiB", "8 GiB"}, ("nvme",): {"2 GiB", "8 GiB"}}
+
+
+STRIPE = """
+title = "A stripe of two gp3 against one"
+volumes.a = { kind = "model", model = "aws/gp3", size = "250GiB" }
+volumes.b = { kind = "model", model = "aws/gp3", size = "250GiB" }
+volumes.stripe = { kind = "stripe", members = ["a", "b"] }
+volumes.one = { kind = "model", model = "aws/gp3", size = "500GiB", iops = 6000, throughput = "250MiB/s" }
+factors.storage = ["stripe", "one"]
+sets.storage = { stripe = { "workload.volumes" = ["stripe"] }, one = { "workload.volumes" = ["one"] } }
+workload = { kind = "io", size = "8KiB", rate = 4000, ramp = "500ms", duration = "2s" }
+compare = { metric = "latency_ms", baseline = { storage = "stripe" }, rounds = 2 }
+"""
+
+
+def test_all_volumes_of_a_model_are_at_the_same_end(tmp_path: Path) -> None:
+    (tmp_path / "study.toml").write_text(STRIPE)
+    engine, options = core(), Options(tmp_path / "c", anonymous=True)
+    wanted = plan(load(tmp_path / "study.toml", engine, clock="virtual"))
+    tries = sensitivity.missing(wanted, execute(wanted, options, engine, Notes()))
+    assert [(one.model, one.end, one.volumes) for one in sorted(tries, key=lambda one: (one.end, one.volumes))] == [
+        ("aws/gp3", end, volumes) for end in ("high", "low") for volumes in (("a", "b"), ("one",))
+    ]
+    found = sensitivity.carry_out(wanted, tries, options, engine, print)
+    assert sensitivity.missing(wanted, found) == []
+    (comparison,) = analyse(found).comparisons
+    assert [one.words for one in comparison.sensitivity] == [
+        "aws/gp3 (a, b and one) at latency 500 us", "aws/gp3 (a, b and one) at latency 3 ms"
+    ]  # fmt: skip
+    assert not comparison.flipped, "one gp3 in place of two of the same latency has the same answer at each end"
+    (said,) = analyse(found).assumptions
+    assert said.startswith("aws/gp3 (a, b and one): latency 1 ms (500 us to 3 ms)")
+    # What an older Fathom tried, a volume by itself, is tried again.
+    for record in (options.directory / "sensitivity").glob("*/run.json"):
+        facts = json.loads(record.read_text())
+        record.write_text(json.dumps({**facts, "assumed": [facts["assumed"][2][0], facts["assumed"][1]]}))
+    assert read(options.directory).sensitivity == ()
 
 
 def test_a_study_without_comparison_gives_its_figures(outcome: Callable[[str], tuple[Campaign, Analysis]]) -> None:

@@ -22,18 +22,23 @@ from fathom.results import Run, facts_of
 _RANGE = re.compile(r".+ \((?P<low>.+) to (?P<high>.+)\)")
 
 Place = tuple[str, str] | None
-"""A volume and the end of its range, "low" or "high"; None where every volume is as assumed."""
+"""A model and the end of its range, "low" or "high"; None where every model is as assumed."""
+
+_NAMED = 4
+"""As many volumes of a model are named; of more it is told how many there are."""
 
 WORDS = {"assumed_read": "read latency", "assumed_write": "write latency", "assumed_shape": "distribution"}
 
 
 def assumptions(runs: Sequence[Run]) -> tuple[str, ...]:
-    """Each assumed figure with its plausible range: `ebs: read latency 1 ms (500 us to 3 ms)`; each volume once."""
-    said: dict[str, None] = {}
+    """Each assumed figure with its plausible range: `ebs: read latency 1 ms (500 us to 3 ms)`; each model once."""
+    said: dict[tuple[str, str], dict[str, None]] = {}
     for run in runs:
-        for volume, figures in assumed_of(run).items():
-            said[f"{volume}: {_joined(figures)}"] = None
-    return tuple(said)
+        figures = assumed_of(run)
+        for model, volumes in models_of(run).items():
+            for volume in volumes:
+                said.setdefault((model, _joined(figures[volume])), {})[volume] = None
+    return tuple(dict.fromkeys(f"{named(model, tuple(of))}: {words}" for (model, words), of in said.items()))
 
 
 def assumed_of(run: Run) -> dict[str, dict[str, str]]:
@@ -41,17 +46,42 @@ def assumed_of(run: Run) -> dict[str, dict[str, str]]:
     return facts_of(run, WORDS)
 
 
+def models_of(run: Run) -> dict[str, tuple[str, ...]]:
+    """Model to its volumes, of models that assume something: what is guessed of a model is the same for all of them.
+
+    A volume that does not tell its model is taken for the only one of it.
+    """
+    told = facts_of(run, ("model",))
+    found: dict[str, list[str]] = {}
+    for volume in assumed_of(run):
+        found.setdefault(told.get(volume, {}).get("model") or volume, []).append(volume)
+    return {model: tuple(volumes) for model, volumes in found.items()}
+
+
+def figures_of(run: Run, model: str) -> dict[str, str]:
+    """What a model assumes in a run, by fact; empty where the run has no volume of it."""
+    volumes = models_of(run).get(model)
+    return assumed_of(run)[volumes[0]] if volumes else {}
+
+
+def named(model: str, volumes: Sequence[str], *, both: bool = False) -> str:
+    """A model by its volumes: `ebs`, `ebs (aws/gp3)` if `both` are asked for, `aws/gp3 (a, b and c)`."""
+    if len(volumes) == 1:
+        return f"{volumes[0]} ({model})" if both and model != volumes[0] else volumes[0]
+    return f"{model} ({listed(sorted(volumes)) if len(volumes) <= _NAMED else f'{len(volumes)} volumes'})"
+
+
 @dataclass(frozen=True)
 class _Side:
-    """One side of a comparison as it was assumed and at every end that was tried of one of its volumes.
+    """One side of a comparison as it was assumed and at every end that was tried of one of its models.
 
     Attributes:
         variants: the side at every level that ratios are averaged over.
-        models: every volume with assumed figures, and what model it is of.
+        models: every model that assumes something, and its volumes.
     """
 
     variants: Sequence[Variant]
-    models: Mapping[str, str]
+    models: Mapping[str, tuple[str, ...]]
     tried: Sequence[Run]
     own: Sequence[Run]
 
@@ -60,10 +90,7 @@ class _Side:
         """The side of those variants."""
         its, mine = ([run for variant in variants for run in of_variant(runs, variant)] for runs in (tried, own))
         its, mine = ([run for run in runs if run.ok] for runs in (its, mine))
-        models = {
-            name: facts_of(run, ("model",)).get(name, {}).get("model", "") for run in mine for name in assumed_of(run)
-        }
-        return _Side(variants, models, its, mine)
+        return _Side(variants, volumes_by_model(mine), its, mine)
 
     @property
     def places(self) -> list[Place]:
@@ -71,31 +98,33 @@ class _Side:
         return [None, *dict.fromkeys(run.assumed for run in self.tried if run.assumed is not None)]
 
     def at(self, place: Place) -> list[Run]:
-        """Its runs there; a variant without the volume is the same at both ends."""
+        """Its runs there; a variant without the model is the same at both ends."""
         if place is None:
             return list(self.own)
         return [
             *(run for run in self.tried if run.assumed == place),
-            *(run for run in self.own if place[0] not in assumed_of(run)),
+            *(run for run in self.own if place[0] not in models_of(run)),
         ]
 
-    def words(self, place: tuple[str, str], *, model: bool) -> str:
-        """What is assumed there: `ebs at latency 500 us`."""
-        volume, end = place
-        figures = next((found for run in self.at(place) if (found := assumed_of(run).get(volume))), {})
-        named = f"{volume} ({self.models[volume]})" if model and self.models.get(volume) else volume
-        return f"{named} at {end_words(figures, end)}"
+
+def volumes_by_model(runs: Sequence[Run]) -> dict[str, tuple[str, ...]]:
+    """Model to its volumes in any of the runs."""
+    found: dict[str, dict[str, None]] = {}
+    for run in runs:
+        for model, volumes in models_of(run).items():
+            found.setdefault(model, {}).update(dict.fromkeys(volumes))
+    return {model: tuple(volumes) for model, volumes in found.items()}
 
 
 def sensitivity_of(comparison: Comparison, tried: Sequence[Run], own: Sequence[Run]) -> tuple[Sensitivity, ...]:
-    """What the ends that were tried make of a comparison, at most one volume of each side at an end; single ones first.
+    """What the ends that were tried make of a comparison, at most one model of each side at an end; single ones first.
 
-    A volume that both sides have is at the same end for both. Where it is of another model on each side, what was
-    guessed of one says nothing of the other: they may be wrong in opposite directions.
+    A model that both sides have is at the same end for both, in all its volumes. Where they have different models, what
+    was guessed of one says nothing of the other: they may be wrong in opposite directions.
 
     Args:
         comparison: what it is about; where ratios are averaged, their mean at the ends.
-        tried: runs at the ends, of the variants with that volume.
+        tried: runs at the ends, of the variants with that model.
         own: the campaign's.
     """
     if comparison.ratio is None:
@@ -103,12 +132,11 @@ def sensitivity_of(comparison: Comparison, tried: Sequence[Run], own: Sequence[R
     levels = comparison.averaged or ({},)
     ours = _Side.of([comparison.variant | at for at in levels], tried, own)
     theirs = _Side.of([comparison.baseline | at for at in levels], tried, own)
-    common = ours.models.keys() & theirs.models.keys()
-    shared = {volume for volume in common if ours.models[volume] == theirs.models[volume]}
+    shared = ours.models.keys() & theirs.models.keys()
     found = []
     for our, their in sorted(product(ours.places, theirs.places), key=lambda places: len({*places} - {None})):
-        ends = [(side, place) for side, place in ((ours, our), (theirs, their)) if place is not None]
-        if not ends or (our != their and any(volume in shared for _, (volume, _) in ends)):
+        ends = [place for place in dict.fromkeys((our, their)) if place is not None]
+        if not ends or (our != their and any(model in shared for model, _ in ends)):
             continue
         runs = [*ours.at(our), *theirs.at(their)]
         parts = [
@@ -120,10 +148,25 @@ def sensitivity_of(comparison: Comparison, tried: Sequence[Run], own: Sequence[R
             continue
         log = float(pairing.logs.mean())
         flips = _other_answer(comparison.verdict, log, log_margin(comparison.margin))
-        words = dict.fromkeys(side.words(place, model=place[0] in common - shared) for side, place in ends)
-        volumes = dict.fromkeys(volume for _, (volume, _) in ends)
-        found.append(Sensitivity(listed(list(volumes)), listed(list(words)), math.exp(log), flips))
+        names = {place: _named_of(place[0], ours, theirs) for place in ends}
+        words = [f"{name} at {_words_at(place, runs)}" for place, name in names.items()]
+        found.append(Sensitivity(listed(list(names.values())), listed(words), math.exp(log), flips))
     return tuple(found)
+
+
+def _named_of(model: str, ours: _Side, theirs: _Side) -> str:
+    """A model by its volumes on both sides, and by itself where one of them is of another model on the other side."""
+    sides = (ours.models, theirs.models)
+    volumes = tuple(dict.fromkeys(volume for models in sides for volume in models.get(model, ())))
+    others = {volume for models in sides for other, names in models.items() if other != model for volume in names}
+    return named(model, volumes, both=not others.isdisjoint(volumes))
+
+
+def _words_at(place: tuple[str, str], runs: Sequence[Run]) -> str:
+    """What is assumed at an end, by the runs there: `latency 500 us`."""
+    model, end = place
+    there = (figures_of(run, model) for run in runs if run.assumed == place)
+    return end_words(next(there, {}), end)
 
 
 def _other_answer(verdict: Verdict, log: float, margin: float) -> bool:

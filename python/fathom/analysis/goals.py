@@ -7,11 +7,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from fathom.analysis.assumed import assumed_of, end_words
+from fathom.analysis.assumed import end_words, figures_of, named, volumes_by_model
 from fathom.analysis.capacity import where_met
 from fathom.analysis.levels import amount
 from fathom.analysis.model import GoalAnswer, Overload, Reserve, Standing, soonest
-from fathom.analysis.variants import Key, Variant, assigned, label, numeric, place, variant_key, without
+from fathom.analysis.variants import Key, Variant, assigned, label, matches, numeric, place, variant_key, without
 from fathom.analysis.words import capital, left_out, listed, milliseconds, number, quantity, short, subject, too_few
 from fathom.goals import Outcome, outcomes_of
 from fathom.metrics import metric as metric_facts
@@ -89,9 +89,9 @@ def goal_flips(
     answer = goal_answer(outcomes, study, loads)
     if answer is None:
         return ()
-    for volume, end in dict.fromkeys(run.assumed for run in tried if run.assumed is not None):
-        runs = [run for run in tried if run.assumed == (volume, end)]
-        words = next((end_words(assumed_of(run)[volume], end) for run in runs if volume in assumed_of(run)), "")
+    for model, end in dict.fromkeys(run.assumed for run in tried if run.assumed is not None):
+        runs = [run for run in tried if run.assumed == (model, end)]
+        words = next((end_words(figures, end) for run in runs if (figures := figures_of(run, model))), "")
         other = goal_answer(outcomes_of(runs, dict(study)), study, loads)
         by_key = {variant_key(s.variant): s for s in other.standings} if other is not None else {}
         for standing in answer.standings:
@@ -99,7 +99,9 @@ def goal_flips(
             if there is None or there.missed == standing.missed:
                 continue
             becomes = there.words or f"the goals are met{' at every load' if loads else ''}"
-            found.append((volume, standing.variant, f"{volume} with {words}: {becomes}"))
+            mine = volumes_by_model([run for run in runs if matches(run.variant, standing.variant)])
+            name = named(model, mine.get(model, (model,)))
+            found.append((name, standing.variant, f"{name} with {words}: {becomes}"))
     return tuple(found)
 
 

@@ -33,16 +33,24 @@ _HELD_LEVEL = 0.90
 """Of the interval whose upper end lies within the margin where a guard held: a one-sided test at 5 %."""
 
 _TAIL = re.compile(r"(\w+_)?latency_p(95|99)_ms")
+_FLUSH, _RATE = "flush_latency_ms", "iops"
 _NOTHING = ("nothing", "not known")
 _CERTAIN_OF_SET = 3
 """From so many rounds on the scatter between them decides; with fewer the point does, to be on the safe side."""
 
 
 def usual(runs: Sequence[Run], compared: str) -> tuple[str, ...]:
-    """The guards where none is named: errors, refused arrivals, p95 and p99 of each kind of request, standstills."""
-    measured = dict.fromkeys(name for run in runs if run.ok for name, value in run.metrics.items() if value is not None)
+    """The guards where none is named: errors, refused arrivals, p95 and p99 of each kind of request, flushes, standstills;
+    beside a latency the rate, as what a caller waits for between two requests is in no latency of them.
+    """
+    values = [(name, value) for run in runs if run.ok for name, value in run.metrics.items() if value is not None]
+    measured = dict.fromkeys(name for name, _ in values)
     tails = [name for name in measured if _TAIL.fullmatch(name)]
-    return tuple(name for name in (*COUNTS, *tails, STANDSTILL) if name in measured and name != compared)
+    flushes = [_FLUSH] if any(name == _FLUSH and value for name, value in values) else []
+    rate = [_RATE] if "latency" in compared else []
+    return tuple(
+        name for name in (*COUNTS, *tails, *flushes, *rate, STANDSTILL) if name in measured and name != compared
+    )
 
 
 def judge(runs: Sequence[Run], pairing: Pairing, rules: Rules, study: Mapping[str, Any]) -> tuple[Guard, ...]:

@@ -132,7 +132,8 @@ class Sensitivity:
     """What assumptions of devices' models mean for a comparison.
 
     Attributes:
-        volumes: whose models assume, in words; `words` says it with what was assumed: `ebs at latency 3 ms`.
+        volumes: whose models assume, in words (`ebs`, `aws/gp3 (a and b)`); `words` says it with what was assumed:
+            `ebs at latency 3 ms`.
         ratio: improvement at that end; `flips` whether that is another answer than the verdict's.
     """
 
@@ -361,7 +362,7 @@ class GoalAnswer:
         chosen: the smallest size, or first volume of a list, that meets all goals at all loads; None without one.
         nearest: what is chosen, or else what comes nearest; None where there is only one variant.
         sentence: the answer in words.
-        flips: where a plausible assumption changes whether a variant meets the goals: the volume assumed of, the
+        flips: where a plausible assumption changes whether a variant meets the goals: the volumes assumed of, the
             variant, and what becomes of it in words.
         untold: goals that cannot be judged, as too few requests stand behind a percentile.
         lasting: where what is chosen meets them no longer than a reserve lasts, the first that does so for ever; None

@@ -32,10 +32,33 @@ def unflushed(runs: Iterable[Run], study: Mapping[str, Any]) -> tuple[str, ...]:
 
 
 def with_losses(runs: Sequence[Run], study: Mapping[str, Any]) -> tuple[Run, ...]:
-    """The runs; one that promises to lose nothing that is flushed says what it may lose where nothing was."""
-    lost: dict[str, str] = {}
-    for name in unflushed(runs, study):
-        fact = f"volumes.{name}.may_lose"
-        words = next((run.facts[fact] for run in runs if fact in run.facts and is_loss(run.facts[fact])), None)
-        lost |= {fact: words} if words is not None else {}
-    return tuple(replace(run, facts=run.facts | {f: lost[f] for f in lost if f in run.facts}) for run in runs)
+    """The runs; one that promises to lose nothing that is flushed says what it may lose where nothing was: the same as
+    one with as many cache devices that promises less.
+    """
+    names = unflushed(runs, study)
+    lost: dict[str, dict[bool, str]] = {name: {} for name in names}
+    for run in runs:
+        for name in names:
+            if is_loss(words := run.facts.get(_fact(name), "nothing")):
+                lost[name].setdefault(_has_copy(run, name, study), words)
+    return tuple(replace(run, facts=run.facts | _taken(run, lost, study)) for run in runs)
+
+
+def _taken(run: Run, lost: Mapping[str, Mapping[bool, str]], study: Mapping[str, Any]) -> dict[str, str]:
+    """What a run may lose of the volumes of which it says that it may lose nothing."""
+    found: dict[str, str] = {}
+    for name, by_copies in lost.items():
+        if by_copies and _fact(name) in run.facts and not is_loss(run.facts[_fact(name)]):
+            alike = by_copies.get(_has_copy(run, name, study))
+            found[_fact(name)] = alike if alike is not None else next(iter(by_copies.values()))
+    return found
+
+
+def _has_copy(run: Run, name: str, study: Mapping[str, Any]) -> bool:
+    """Whether a cache has a second device."""
+    volumes = resolved(study, run.variant).get("settings", {}).get("volumes", {})
+    return volumes.get(name, {}).get("cache_copy") is not None
+
+
+def _fact(name: str) -> str:
+    return f"volumes.{name}.may_lose"

@@ -1,7 +1,7 @@
 """A settings file as export reads it: checked by the program that would run it, then a graph of named nodes.
 
 A daemon's file is checked by `fathomd --check --settings-only`, a study by the engine: export never meets a mistake in
-a key, and opens no device.
+a key, and opens no device. Of a study it reads one variant.
 """
 
 from __future__ import annotations
@@ -10,11 +10,12 @@ import functools
 import subprocess
 import tomllib
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
 from fathom.errors import FathomError, UsageError
+from fathom.export.variant import chosen
 
 REFERENCES = ("volume", "list of volumes")
 """What a key takes, in its documentation, if it refers to other volumes."""
@@ -86,11 +87,11 @@ class Settings:
     Attributes:
         path: the file.
         nodes: all volumes, by name.
-        roots: what is served, or for a study what no other volume stands on.
+        roots: what is served, or for a study what the workload uses.
         exports: `[exports.*]`; empty for a study.
         daemon: `[daemon]`; empty for a study.
         serving: further tables of a daemon's file, each a way to serve (`fuse`), by name.
-        varied: dotted paths that a study varies; what is exported has its fixed settings only.
+        notes: which variant of a study this is, a line each; `idle` what its other volumes are.
     """
 
     path: Path
@@ -99,7 +100,8 @@ class Settings:
     exports: Mapping[str, Mapping[str, Any]]
     daemon: Mapping[str, Any]
     serving: Mapping[str, Any] = field(default_factory=dict)
-    varied: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()
+    idle: str = "not served"
 
     def served(self) -> list[Node]:
         """Every volume that is served or stood on, the lower ones first, each once."""
@@ -124,13 +126,19 @@ class Settings:
         return [node for node in self.served() if node.kind == kind]
 
 
-def load(path: Path) -> Settings:
+def load(path: Path, levels: Mapping[str, str] | None = None) -> Settings:
     """Reads and checks a daemon's settings or a study.
 
+    Args:
+        path: the file.
+        levels: factor of a study to the level that is exported, as typed.
+
     Raises:
-        UsageError: the file cannot be read, is neither, or holds characters that no target can be given.
+        UsageError: the file cannot be read, is neither, or holds characters that no target can be given; the levels
+            are not those of one variant, or it uses no volume.
         SettingsError, StudyError: it has mistakes.
     """
+    levels = levels or {}
     try:
         text = path.read_text(encoding="utf-8")
         tree = tomllib.loads(text)
@@ -139,15 +147,18 @@ def load(path: Path) -> Settings:
     except ValueError as problem:
         raise UsageError(f"{path}: {problem}", "write it as TOML, in UTF-8") from None
     if "daemon" in tree:
+        if levels:
+            raise UsageError(f"{path}: --variant is for studies, this file has no factors", "leave --variant out")
         _check_daemon(path)
-    elif "workload" in tree:
+        return parse(tree, path)
+    if "workload" in tree:
         from fathom import study
         from fathom.engine import core
 
-        study.parse(text, path, core())
-    else:
-        raise UsageError(f"{path}: neither [daemon] nor [workload]", "give a daemon's settings file or a study")
-    return parse(tree, path)
+        found = chosen(study.parse(text, path, core()).resolved, levels, path)
+        settings = parse(tree | {"volumes": found.volumes}, path)
+        return replace(settings, roots=found.roots, notes=found.notes, idle="not used by the workload")
+    raise UsageError(f"{path}: neither [daemon] nor [workload]", "give a daemon's settings file or a study")
 
 
 def parse(tree: Mapping[str, Any], path: Path) -> Settings:
@@ -176,8 +187,7 @@ def parse(tree: Mapping[str, Any], path: Path) -> Settings:
     tls = daemon.pop("tls", {})
     daemon.update({f"tls.{key}": value for key, value in tls.items()})
     further = {name: table for name, table in tree.items() if name not in TABLES} if daemon else {}
-    varied = tuple(factor for factor in tree.get("factors", {}) if factor.startswith("volumes."))
-    return Settings(path, nodes, roots, exports, daemon, further, varied)
+    return Settings(path, nodes, roots, exports, daemon, further)
 
 
 def without(settings: Settings, left_out: frozenset[str]) -> Settings:
@@ -194,7 +204,7 @@ def without(settings: Settings, left_out: frozenset[str]) -> Settings:
     }
     daemon = {key: value for key, value in settings.daemon.items() if f"daemon.{key}" not in left_out}
     nodes = {name: node(old) for name, old in settings.nodes.items()}
-    return Settings(settings.path, nodes, settings.roots, exports, daemon, settings.serving, settings.varied)
+    return replace(settings, nodes=nodes, exports=exports, daemon=daemon)
 
 
 def _children(keys: Mapping[str, Any], refers: frozenset[str]) -> tuple[str, ...]:

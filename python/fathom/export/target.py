@@ -65,6 +65,7 @@ class Target:
         kinds: rules by kind of volume, and for `exports` and `daemon`.
         options: which of "devices", "mounts", "units", "spare", "temp" it makes something of.
         write: the files; raises `CannotSayError` for what depends on more than one key.
+        notes: what does not come out as written and depends on more than one key; told at the head of every file.
     """
 
     name: str
@@ -74,6 +75,7 @@ class Target:
     kinds: Mapping[str, Kind]
     options: frozenset[str]
     write: Callable[[ExportRequest], list[File]]
+    notes: Callable[[ExportRequest], list[str]] = lambda _: []
 
     def differences(self, settings: Settings) -> list[str]:
         """What of `differs` these settings meet."""
@@ -129,13 +131,14 @@ def export(target: Target, request: ExportRequest, left_out: frozenset[str]) -> 
                 for place, refused in judged.refusals
             ]
         )
-    unserved = sorted(set(request.settings.nodes) - {node.name for node in request.settings.served()})
-    varied = (f"the study varies {factor}; this is its fixed setting" for factor in request.settings.varied)
-    differences = target.differences(request.settings)
-    notes = (*judged.notes, *varied, *(f"not served, not exported: {name}" for name in unserved))
-    kept = replace(request, settings=without(request.settings, left_out))
+    settings = request.settings
+    unserved = sorted(set(settings.nodes) - {node.name for node in settings.served()})
+    differences = target.differences(settings)
+    kept = replace(request, settings=without(settings, left_out))
+    idle = (f"{settings.idle}, not exported: {name}" for name in unserved)
+    notes = (*settings.notes, *judged.notes, *target.notes(kept), *idle)
     head = [
-        f"Made by `fathom volume export --to {target.name}` from {request.settings.path.name}.",
+        f"Made by `fathom volume export --to {target.name}` from {settings.path.name}.",
         *(f"Differs from Fathom: {line}" for line in differences),
         *notes,
     ]

@@ -24,6 +24,12 @@ def export(
         Path | None,
         typer.Option("--out", metavar="DIR", help="Write the files to this directory; printed if not given."),
     ] = None,
+    variant: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--variant", metavar="FACTOR=LEVEL", help="A study: the level to export of a factor; may be repeated."
+        ),
+    ] = None,
     device: Annotated[
         list[str] | None,
         typer.Option(
@@ -59,7 +65,8 @@ def export(
     """Export volumes to Storage Spaces, LVM, systemd, Terraform or vSphere.
 
     Every key in the settings is a requirement: a key that the target cannot express is refused by name, with a
-    remedy. The head of each file says what still differs. docs/EXPORT.md explains the targets.
+    remedy. The head of each file says what still differs. Of a study one variant is exported: the volumes that its
+    workload uses, and those below them. docs/EXPORT.md explains the targets.
     """
     from fathom.cli.output import note
     from fathom.errors import UsageError
@@ -71,7 +78,7 @@ def export(
     if to not in known:
         raise UsageError(f"--to {to}: no such target", f"one of {', '.join(known)}")
     wanted = ExportRequest(
-        reader.load(settings),
+        reader.load(settings, _pairs("variant", variant or [])),
         _pairs("device", device or []),
         _pairs("mount", mount or []),
         tuple(unit or []),
@@ -126,6 +133,7 @@ COMMAND = Command(
     (
         "fathom volume export fathomd.toml --to systemd --mount data=/srv/data --unit postgresql.service",
         "fathom volume export packaging/examples/durable.toml --to lvm --out scripts",
+        'fathom volume export study.toml --to terraform-aws --variant "storage=stripe of four"',
         (
             "fathom volume export packaging/examples/postgresql.toml --to storage-spaces --leave-out data.drain_target "
             "--leave-out data.lag_max --device ebs=vol1 --device nvme=local:2 --spare-disk vol2"

@@ -7,7 +7,7 @@ instance may be stopped only after `detach-cache.sh`; the unit beside the script
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import dataclass
+from collections.abc import Sequence
 
 from fathom.export.common import (
     FAULT,
@@ -24,10 +24,14 @@ from fathom.export.common import (
     used_once,
     writeback_elsewhere,
 )
+from fathom.export.logical_volume import EXTENT, LEAST_REGION, LogicalVolume
 from fathom.export.quote import shell
 from fathom.export.rules import Kind, Only, Refused, Told, Used
 from fathom.export.settings import Node
 from fathom.export.target import CannotSayError, ExportRequest, File, Target, cannot
+
+_PAGE = 4096
+"""The least bytes of a chunk or region that LVM takes."""
 
 PASSED = ("throttle", "adapter")
 """Layers that are the surroundings' business, not a logical volume."""
@@ -103,6 +107,13 @@ places() {
 CHECKED = (
     PLACES
     + """
+# Nothing is begun that does not fit.
+for n in "${!disks[@]}"; do
+    if [ -b "${disks[n]}" ] && [ "$(blockdev --getsize64 "${disks[n]}")" -lt "${needs[n]}" ]; then
+        echo "error: ${disks[n]} has less than ${needs[n]} bytes: write its size into the settings, export again" >&2
+        exit 1
+    fi
+done
 # Nothing is overwritten: a disk that holds anything is refused.
 for disk in "${disks[@]}"; do
     if [ ! -b "$disk" ]; then
@@ -125,32 +136,31 @@ done
 )
 
 
-@dataclass(frozen=True)
-class Volume:
-    """A logical volume without its cache.
+UNFINISHED = """
+# From here on the disks hold what this script makes, and another attempt would refuse them.
+trap 'echo "help: before another attempt: vgremove --force $vg; pvremove ${disks[*]}" >&2' ERR"""
 
-    Attributes:
-        node: what it is in the settings.
-        options: of `lvcreate`.
-        disks: it stands on, in order.
-        bytes: its size; None for all there is.
-        mostly_written: disks that are read only if the others cannot be.
-    """
+ENDED = "trap - ERR"
 
-    node: Node
-    options: tuple[str, ...]
-    disks: tuple[str, ...]
-    bytes: int | None
-    mostly_written: tuple[str, ...] = ()
 
-    def commands(self, name: str) -> list[str]:
-        """What makes it under that name."""
-        size = f"--size {self.bytes}b" if self.bytes is not None else "--extents 100%PVS"
-        disks = " ".join(map(shell, self.disks))
-        options = "".join(f" {option}" for option in self.options)
-        lines = [f'lvcreate --yes --wipesignatures n{options} {size} --name {name} "$vg" {disks}']
-        lines += [f'lvchange --yes --writemostly {shell(disk + ":y")} "$vg/{name}"' for disk in self.mostly_written]
-        return lines
+def _volumes(request: ExportRequest) -> dict[str, tuple[LogicalVolume, LogicalVolume | None]]:
+    """Each volume that is served, and its cache."""
+    found: dict[str, tuple[LogicalVolume, LogicalVolume | None]] = {}
+    for root in request.settings.roots:
+        node = _through(request, request.settings.nodes[root])
+        cached = node.kind == "writeback"
+        below = _volume(request, _through(request, only_child(request.settings, node)) if cached else node)
+        found[root] = below, _cache(request, node) if cached else None
+    return found
+
+
+def notes(request: ExportRequest) -> list[str]:
+    """What of the sizes does not fit into extents."""
+    lines = []
+    for root, (below, cache) in _volumes(request).items():
+        named = {root: below} | ({f"{root}_cache": cache} if cache is not None else {})
+        lines += [f"{name}: {volume.loss}" for name, volume in named.items() if volume.loss is not None]
+    return lines
 
 
 def write(request: ExportRequest) -> list[File]:
@@ -159,33 +169,28 @@ def write(request: ExportRequest) -> list[File]:
     create: list[str] = []
     attach: list[str] = []
     detach: list[str] = []
-    slow: list[str] = []
-    fast: list[str] = []
-    for root in request.settings.roots:
-        node = _through(request, request.settings.nodes[root])
-        cached = node.kind == "writeback"
-        below = _volume(request, _through(request, only_child(request.settings, node)) if cached else node)
-        slow += below.disks
+    slow: list[tuple[str, int]] = []
+    fast: list[tuple[str, int]] = []
+    for root, (below, cache) in _volumes(request).items():
+        slow += [(disk, below.needs) for disk in below.disks]
         create += below.commands(root)
-        if cached:
-            cache = _cache(request, node)
-            fast += cache.disks
-            attach += _attach(node, root, cache)
+        if cache is not None:
+            fast += [(disk, cache.needs) for disk in cache.disks]
+            attach += _attach(_through(request, request.settings.nodes[root]), root, cache)
             detach += _detach(root)
         create += [
             f'lvchange --permission r "$vg/{root}"'
             for name, export in request.settings.exports.items()
             if export["volume"] == root and export.get("read_only") and _only_export(request, name, root)
         ]
-    twice = next((disk for disk, count in Counter(slow + fast).items() if count > 1), None)
+    twice = next((disk for disk, count in Counter(disk for disk, _ in slow + fast).items() if count > 1), None)
     if twice is not None:
         raise CannotSayError([(twice, "two volumes would lie on it", "give each a disk of its own (--device)")])
     files = [File("create.sh", _create(slow, create, bool(fast)), program=True)]
     if fast:
-        listed = " ".join(map(shell, fast))
         files += [
-            File("attach-cache.sh", _attach_script(listed, attach), program=True),
-            File("detach-cache.sh", _detach_script(listed, detach), program=True),
+            File("attach-cache.sh", _attach_script(fast, attach), program=True),
+            File("detach-cache.sh", _detach_script(fast, detach), program=True),
             File("fathom-lvm-cache.service", UNIT),
         ]
     return files
@@ -214,12 +219,14 @@ def _disk(request: ExportRequest, node: Node) -> str:
     return path
 
 
-def _volume(request: ExportRequest, node: Node, limit: int | None = None) -> Volume:
+def _volume(request: ExportRequest, node: Node, limit: int | None = None) -> LogicalVolume:
     """A leaf, a stripe, a mirror, or a stripe of mirrors."""
     settings = request.settings
     if not node.children:
         size = node.size()
-        return Volume(node, ("--type linear",), (_disk(request, node),), size if limit is None else limit)
+        return LogicalVolume(
+            node, ("--type linear",), (_disk(request, node),), (size,), size if limit is None else limit
+        )
     members = [_through(request, settings.nodes[name]) for name in node.children]
     kinds = {member.kind for member in members}
     if node.kind == "stripe" and kinds == {"mirror"}:
@@ -234,7 +241,9 @@ def _volume(request: ExportRequest, node: Node, limit: int | None = None) -> Vol
         layout = ("--type raid10", f"--stripes {len(sets)}", f"--mirrors {legs.pop() - 1}", _chunk(node))
         options = (*layout, *_mirrored(members[0]))
         size = _together([one.bytes for one in sets], len(sets)) if limit is None else limit
-        return Volume(node, options, tuple(disk for one in sets for disk in one.disks), size)
+        disks = tuple(disk for one in sets for disk in one.disks)
+        sizes = tuple(size for one in sets for size in one.sizes)
+        return LogicalVolume(node, options, disks, sizes, size, len(sets), sets[0].region)
     if node.kind not in {"stripe", "mirror"} or any(member.children for member in members):
         inner = ", ".join(sorted(kinds))
         raise cannot(
@@ -243,27 +252,30 @@ def _volume(request: ExportRequest, node: Node, limit: int | None = None) -> Vol
             "use disks, a stripe, a mirror, or a stripe of mirrors, with at most one cache on top",
         )
     disks = tuple(_disk(request, member) for member in members)
-    sizes = [member.size() for member in members]
+    sizes = tuple(member.size() for member in members)
     if node.kind == "stripe":
         size = _together(sizes, len(sizes)) if limit is None else limit
-        return Volume(node, ("--type striped", f"--stripes {len(disks)}", _chunk(node)), disks, size)
+        striped = ("--type striped", f"--stripes {len(disks)}", _chunk(node))
+        return LogicalVolume(node, striped, disks, sizes, size, len(disks))
     size = _together(sizes, 1) if limit is None else limit
     mostly = disks[1:] if node.keys.get("read") == "first" else ()
     if len(disks) == 1:
-        return Volume(node, ("--type linear",), disks, size)
-    return Volume(node, ("--type raid1", f"--mirrors {len(disks) - 1}", *_mirrored(node)), disks, size, mostly)
+        return LogicalVolume(node, ("--type linear",), disks, sizes, size)
+    copies = ("--type raid1", f"--mirrors {len(disks) - 1}", *_mirrored(node))
+    region = node.size("region") or LEAST_REGION
+    return LogicalVolume(node, copies, disks, sizes, size, region=region, mostly_written=mostly)
 
 
 def _mirrored(node: Node) -> tuple[str, ...]:
     """What a bit stands for, and whether the copies are made alike at the start."""
     region = node.size("region")
-    if region is not None and (region & (region - 1) or region < 1 << 10):
-        raise cannot(node, f"its region of {region} bytes is no power of two", "use 512KiB, 1MiB, 2MiB, …")
+    if region is not None and (region & (region - 1) or region < _PAGE):
+        raise cannot(node, f"its region of {region} bytes is no power of two from 4 KiB", "use 512KiB, 1MiB, 2MiB, …")
     size = () if region is None else (f"--regionsize {region >> 10}k",)
     return (*size, "--nosync") if node.keys.get("initial") == "blank" else size
 
 
-def _cache(request: ExportRequest, node: Node) -> Volume:
+def _cache(request: ExportRequest, node: Node) -> LogicalVolume:
     """The volume of a cache; two devices that hold the same are a mirror."""
     first = _volume(request, _through(request, only_child(request.settings, node, "cache")), node.size())
     if "cache_copy" not in node.keys:
@@ -273,22 +285,26 @@ def _cache(request: ExportRequest, node: Node) -> Volume:
         raise cannot(node, "LVM has no mirror of mirrors", "let each of the two cache devices be one disk")
     sizes = [size for size in (first.bytes, other.bytes) if size is not None]
     options = ("--type raid1", "--mirrors 1", "--nosync")
-    return Volume(node, options, (*first.disks, *other.disks), min(sizes, default=None))
+    both = (*first.disks, *other.disks)
+    every = (*first.sizes, *other.sizes)
+    return LogicalVolume(node, options, both, every, min(sizes, default=None), region=LEAST_REGION)
 
 
 def _chunk(node: Node) -> str:
     chunk = node.size("chunk") or 64 << 10
-    if chunk & (chunk - 1):
-        raise cannot(node, f"its chunk of {chunk} bytes is no power of two", "use 64KiB, 128KiB, 256KiB, …")
+    if chunk & (chunk - 1) or not _PAGE <= chunk <= EXTENT:
+        raise cannot(
+            node, f"its chunk of {chunk} bytes is no power of two from 4 KiB to 4 MiB", "use 64KiB, 128KiB, 256KiB, …"
+        )
     return f"--stripesize {chunk >> 10}k"
 
 
-def _together(sizes: list[int | None], count: int) -> int | None:
+def _together(sizes: Sequence[int | None], count: int) -> int | None:
     known = [size for size in sizes if size is not None]
     return min(known) * count if known else None
 
 
-def _attach(node: Node, root: str, cache: Volume) -> list[str]:
+def _attach(node: Node, root: str, cache: LogicalVolume) -> list[str]:
     lines = cache.commands(f"{root}_cache")
     if node.keys.get("durability") == "origin":
         for key in ("lag_target", "destage_depth"):
@@ -319,18 +335,23 @@ def _detach(root: str) -> list[str]:
     return [f"detach {root}"]
 
 
-def _create(disks: list[str], commands: list[str], cached: bool) -> str:
-    listed = " ".join(map(shell, disks))
-    lines = [f"disks=({listed})", CHECKED, 'pvcreate --yes "${disks[@]}"', 'vgcreate "$vg" "${disks[@]}"', *commands]
+def _listed(disks: Sequence[tuple[str, int]]) -> str:
+    """Disks, and the bytes that each needs, as the scripts have them."""
+    return f"disks=({' '.join(shell(disk) for disk, _ in disks)})\nneeds=({' '.join(str(need) for _, need in disks)})"
+
+
+def _create(disks: Sequence[tuple[str, int]], commands: list[str], cached: bool) -> str:
+    lines = [_listed(disks), CHECKED, 'pvcreate --yes "${disks[@]}"']
+    lines += [f'vgcreate --physicalextentsize {EXTENT >> 20}m "$vg" "${{disks[@]}}"', UNFINISHED, *commands, ENDED]
     if cached:
         lines.append('"$(dirname "$0")/attach-cache.sh"')
     return HEAD + "\n".join(lines) + "\n"
 
 
-def _attach_script(disks: str, commands: list[str]) -> str:
+def _attach_script(disks: Sequence[tuple[str, int]], commands: list[str]) -> str:
     return HEAD + (
         "# At every start: after a stop of the instance its local disks are empty, after a reboot the cache is on.\n"
-        f"disks=({disks})\n"
+        f"{_listed(disks)}\n"
         'if [ "$(pvs --noheadings -o vg_name "${disks[0]}" 2>/dev/null | tr -d \' \')" = "$vg" ]; then\n'
         '    echo "the cache is on already"\n    exit 0\nfi\n'
         'if vgs --noheadings -o vg_partial "$vg" | grep --quiet partial; then\n'
@@ -342,10 +363,10 @@ def _attach_script(disks: str, commands: list[str]) -> str:
     )
 
 
-def _detach_script(disks: str, commands: list[str]) -> str:
+def _detach_script(disks: Sequence[tuple[str, int]], commands: list[str]) -> str:
     return HEAD + (
         "# Before the instance stops: writes everything dirty back, however long it takes, and frees the local disks.\n"
-        f"disks=({disks})\n"
+        f"disks=({' '.join(shell(disk) for disk, _ in disks)})\n"
         "detach() {\n"
         '    if [ "$(lvs --noheadings -o segtype "$vg/$1" | tr -d \' \')" = writecache ]; then\n'
         '        lvchange --yes --cachesettings cleaner=1 "$vg/$1"\n'
@@ -399,4 +420,5 @@ TARGET = Target(
     kinds=KINDS,
     options=frozenset({"devices"}),
     write=write,
+    notes=notes,
 )

@@ -312,7 +312,7 @@ def _tried(context: Context, comparisons: Sequence[Comparison]) -> list[str]:
     more = f", {len(shown) - _MOST} more" if len(shown) > _MOST else ""
     undecided = all(comparison.verdict is Verdict.UNDECIDED for comparison in comparisons)
     stays = "the ratio is" if undecided else "the verdict stays:"
-    how = "With a volume of each variant at an end of its plausible range, reads and writes together"
+    how = "With one model of each variant at an end of its plausible range, reads and writes together"
     return [f"{how}, {stays} {'; '.join(said)}{more}. Reads and writes at opposite ends were not tried."]
 
 

@@ -40,8 +40,8 @@ _CERTAIN_OF_SET = 3
 
 
 def usual(runs: Sequence[Run], compared: str) -> tuple[str, ...]:
-    """The guards where none is named: errors, refused arrivals, p95 and p99 of each kind of request, flushes, standstills;
-    beside a latency the rate, as what a caller waits for between two requests is in no latency of them.
+    """The guards where none is named: errors, refused arrivals, p95 and p99 of each kind of request, flushes,
+    standstills; beside a latency the rate, as what a caller waits for between two requests is in no latency of them.
     """
     values = [(name, value) for run in runs if run.ok for name, value in run.metrics.items() if value is not None]
     measured = dict.fromkeys(name for name, _ in values)

@@ -185,9 +185,10 @@ fn an_older_copy_of_a_member_is_refused_and_so_is_another_chunk_or_order() {
 /// A mirror and a pool write on their own open: not before the cache above them agrees.
 #[test]
 fn a_refused_start_leaves_a_mirror_and_a_pool_below_the_cache_as_they_were() {
-    for (kind, keys) in
-        [("mirror", "legs = [\"a\", \"b\"]"), ("pool", "members = [\"a\", \"b\"]\nsize = \"64MiB\"")]
-    {
+    for (kind, keys) in [
+        ("mirror", "legs = [\"a\", \"b\"]"),
+        ("pool", "members = [\"a\", \"b\"]\nsize = \"64MiB\"\nextent = \"1MiB\""),
+    ] {
         let directory = directory();
         let settings = settings(&directory, IN_ORDER, "")
             .replace("kind = \"stripe\"\nmembers = [\"a\", \"b\"]", &format!("kind = \"{kind}\"\n{keys}"));

@@ -120,19 +120,27 @@ impl Opening {
     pub fn older_backing(&self, origin: &OriginSuper, older: &Older) -> Error {
         let Older { leg, cache, ends, forward } = older;
         let beyond = self.beyond(origin, None);
-        let (device, backing) = (self.parts.caches[*leg].name(), self.backing_names());
+        let (device, backing, ring) =
+            (self.parts.caches[*leg].name(), self.backing_names(), self.parts.ring.name());
+        let own = self.parts.members.iter().any(|member| member.backing.name() == ring);
+        // Beside a ring of its own no volume says from which moment it is: the ring does.
+        let (what, newest) = if own {
+            (backing.clone(), format!("put the newest state of {backing} back, which loses nothing"))
+        } else {
+            let newest = format!(
+                "put the newest state of `{ring}` back, and that of {backing} if it is older, too; nothing is lost"
+            );
+            (format!("the redo ring `{ring}`"), newest)
+        };
         let (seq, lost) = (origin.seq, ends.saturating_sub(origin.seq));
         let mut why = format!(
-            "{backing} is an older copy: it stands at write {seq} (incarnation {}, epoch {}), and cache device `{device}` \
+            "{what} is an older copy: it stands at write {seq} (incarnation {}, epoch {}), and cache device `{device}` \
              belongs to a later moment and knows of {lost} writes after that, up to write {ends} (incarnation {}). The cache \
              is not lost",
             origin.incarnation, origin.epoch, cache.incarnation
         );
-        let mut remedies = vec![Remedy {
-            action: Action::BringBack { device: self.parts.ring.name().to_owned() },
-            text: format!("put the newest state of {backing} back, which loses nothing"),
-            loses: None,
-        }];
+        let mut remedies =
+            vec![Remedy { action: Action::BringBack { device: ring.to_owned() }, text: newest, loses: None }];
         if forward.as_ref().is_some_and(|log| self.beyond(origin, Some(log)).is_empty()) {
             let text = format!(
                 "set `roll_forward = {seq}` in each volume of the group: the log still holds everything since that moment \
@@ -148,8 +156,6 @@ impl Opening {
             why.push_str(&later);
             return self.refuse(ErrorKind::Misuse, "backing_older", why, remedies);
         }
-        let own = self.parts.members.iter().any(|member| member.backing.name() == self.parts.ring.name());
-        // Beside a ring of its own no volume says from which moment it is.
         let all = if own { "" } else { ", once every volume of the group is from it" };
         let text = format!(
             "set `accept_rollback = {seq}` in each volume of the group to go back to that moment{all}, and lose {lost} writes"

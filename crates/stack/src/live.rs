@@ -177,8 +177,7 @@ impl<'a> Stack<'a> {
             report.volumes.push(self.report_on(mirror.name(), mirror::KIND.name, mirror.check()).await);
         }
         for group in writeback::groups(&self.env) {
-            let members = self.nodes.iter().map(Handle::name).filter(|name| group.has(name));
-            match members.clone().find_map(|name| self.cache_below(name)) {
+            match self.cache_below_group(&group) {
                 Some(cache) => report.volumes.push(unknown(group.name(), writeback::KIND.name, cache)),
                 None => report.groups.push(self.shapes.name_devices_in(group.check(&self.env).await)),
             }
@@ -193,12 +192,8 @@ impl<'a> Stack<'a> {
     /// # Errors
     /// The first refusal.
     pub async fn foresee(&self) -> VolumeResult<()> {
-        if pool::pools(&self.env).is_empty() && mirror::mirrors(&self.env).is_empty() {
-            return Ok(());
-        }
         for group in writeback::groups(&self.env) {
-            let mut members = self.nodes.iter().map(Handle::name).filter(|name| group.has(name));
-            if members.all(|name| self.cache_below(name).is_none()) {
+            if self.cache_below_group(&group).is_none() {
                 group.foresee(&self.env).await.map_err(|error| self.shapes.name_devices(error))?;
             }
         }
@@ -217,6 +212,12 @@ impl<'a> Stack<'a> {
         let refused = |error| Outcome::Refused(self.shapes.name_devices(error).to_string());
         let outcome = checked.await.map_or_else(refused, Outcome::Opens);
         VolumeReport { name: name.to_owned(), kind, outcome }
+    }
+
+    /// A write-back cache below one of a group's volumes.
+    fn cache_below_group(&self, group: &writeback::Group) -> Option<&str> {
+        let mut members = self.nodes.iter().map(Handle::name).filter(|name| group.has(name));
+        members.find_map(|name| self.cache_below(name))
     }
 
     /// A write-back cache below this volume.

@@ -23,10 +23,9 @@ def unflushed(runs: Iterable[Run], study: Mapping[str, Any]) -> tuple[str, ...]:
     known: dict[str, set[str]] = {}
     flushed = set()
     for run in runs:
-        settings = resolved(study, run.variant).get("settings", {}).get("volumes", {})
         for name, node in run.volumes.items():
             if run.ok and node.get("kind") == _KIND:
-                known.setdefault(name, set()).add(settings.get(name, {}).get("durability", _USUAL))
+                known.setdefault(name, set()).add(_settings(run, name, study).get("durability", _USUAL))
                 flushed |= {name} if node.get("flush", {}).get("count") else set()
     return tuple(name for name, durabilities in known.items() if len(durabilities) > 1 and name not in flushed)
 
@@ -56,8 +55,14 @@ def _taken(run: Run, lost: Mapping[str, Mapping[bool, str]], study: Mapping[str,
 
 def _has_copy(run: Run, name: str, study: Mapping[str, Any]) -> bool:
     """Whether a cache has a second device."""
+    return _settings(run, name, study).get("cache_copy") is not None
+
+
+def _settings(run: Run, name: str, study: Mapping[str, Any]) -> Mapping[str, Any]:
+    """What a volume is in a run's variant."""
     volumes = resolved(study, run.variant).get("settings", {}).get("volumes", {})
-    return volumes.get(name, {}).get("cache_copy") is not None
+    found: Mapping[str, Any] = volumes.get(name, {})
+    return found
 
 
 def _fact(name: str) -> str:

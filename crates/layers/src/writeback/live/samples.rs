@@ -4,10 +4,10 @@
 
 use std::collections::BTreeSet;
 
-use fathom_volume::{Action, Buf, ErrorKind, Remedy, Result};
+use fathom_runtime::join;
+use fathom_volume::{Action, Buf, Error, ErrorKind, Remedy, Result};
 
 use crate::codec::BLOCK;
-use crate::side_by_side::side_by_side;
 use crate::writeback::loss::Loss;
 use crate::writeback::record::{Change, Extent};
 use crate::writeback::superblock::{CacheSuper, MOST_SAMPLES, OriginSuper, Sample};
@@ -97,7 +97,7 @@ impl Opening {
         if let (Some(_), Some(chosen)) = (&verdict.later, &verdict.chosen) {
             chosen.log.scanned.records.iter().for_each(|record| forget(&mut samples, &record.extents));
         }
-        let differing = self.differing(origin, &samples).await?;
+        let differing = self.differing(origin, &samples).await;
         if differing.is_empty() {
             return Ok(verdict);
         }
@@ -111,7 +111,7 @@ impl Opening {
         Ok(Verdict { loss: Some(loss), as_found: true, later: verdict.later, chosen: None })
     }
 
-    async fn differing(&self, origin: &OriginSuper, known: &[Sample]) -> Result<Vec<Differing>> {
+    async fn differing(&self, origin: &OriginSuper, known: &[Sample]) -> Vec<Differing> {
         let ahead = self.beyond(origin, None);
         let mut found = Vec::new();
         for (volume, member) in self.parts.members.iter().enumerate() {
@@ -121,42 +121,35 @@ impl Opening {
             }
             let samples: Vec<Sample> =
                 known.iter().filter(|sample| usize::from(sample.volume) == volume).copied().collect();
-            let differ = self.not_on(volume, &samples).await?;
+            let differ = self.not_on(volume, &samples).await;
             let Some(first) = differ.first() else { continue };
             let (offset, of) = (first.offset, samples.len());
             let mut found_on = None;
             for other in (0..self.parts.members.len()).filter(|other| *other != volume) {
-                if found_on.is_none() && self.not_on(other, &samples).await?.is_empty() {
+                if found_on.is_none() && self.not_on(other, &samples).await.is_empty() {
                     found_on = Some(other);
                 }
             }
             found.push(Differing { volume, differ: differ.len(), of, offset, found_on });
         }
-        Ok(found)
+        found
     }
 
     /// Those of these pieces that a volume does not hold. One that cannot be read tells nothing.
-    async fn not_on(&self, volume: usize, samples: &[Sample]) -> Result<Vec<Sample>> {
+    async fn not_on(&self, volume: usize, samples: &[Sample]) -> Vec<Sample> {
         let backing = &self.parts.members[volume].backing;
-        let differ = std::cell::RefCell::new(Vec::new());
         let reads = samples.iter().map(|sample| {
-            let differ = &differ;
             Box::pin(async move {
                 let piece = self.parts.pool.get(sample.length as usize);
                 let is_read = io::read(backing, sample.offset, &piece).await.is_ok();
-                if is_read
-                    && piece.with(|bytes| !bytes.is_empty() && crc_fast::crc32_iscsi(bytes) != sample.crc)
-                {
-                    differ.borrow_mut().push(*sample);
-                }
-                Ok(())
+                let differs = |bytes: &[u8]| !bytes.is_empty() && crc_fast::crc32_iscsi(bytes) != sample.crc;
+                (is_read && piece.with(differs)).then_some(*sample)
             })
         });
-        side_by_side(reads.collect()).await?;
-        Ok(differ.into_inner())
+        join(reads.collect()).await.into_iter().filter_map(|(_, differing)| differing).collect()
     }
 
-    fn differing_volumes(&self, differing: &[Differing], owner: u64) -> fathom_volume::Error {
+    fn differing_volumes(&self, differing: &[Differing], owner: u64) -> Error {
         let device = |volume: usize| self.parts.members[volume].backing.name().to_owned();
         let each = differing.iter().map(|Differing { volume, differ, of, offset, found_on }| {
             let is_on = found_on.map_or_else(String::new, |other| format!("; they are on `{}`", device(other)));

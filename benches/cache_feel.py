@@ -19,7 +19,7 @@ too.
 `--model file` is the same in real time, in a short form: a file of this machine, throttled to 1,000 IOPS, with another
 file as the cache. It wants a machine with nothing else to do, eight minutes and 12 GB.
 
-Usage: python benches/cache_feel.py [--full] [--model gp3] [--before FILE] [--json FILE]
+Usage: python benches/cache_feel.py [--full] [--model gp3] [--seed 13] [--before FILE] [--json FILE]
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ import subprocess
 import sys
 import tempfile
 from concurrent.futures import Future, ThreadPoolExecutor
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -112,6 +112,7 @@ class Load:
     loop: str
     offsets: str
     bursts: bool
+    seed: int = 13
 
     def study(self, volume: str, reads_per_s: float = 0.0) -> str:
         """The study of one run on `ebs`, on `cached`, or of reads alone on `ebs` limited to a rate, which is `left`."""
@@ -120,7 +121,7 @@ class Load:
         return f"""
 title = "cache feel"
 clock = "{model.clock}"
-seed  = 13
+seed  = {self.seed}
 {model.tables}
 {
             f'''[volumes.left]
@@ -231,11 +232,11 @@ def play(load: Load, volume: str, reads_per_s: float = 0.0) -> Feel:
         return Feel.of(load, next((out / "runs").iterdir()), volume)
 
 
-def loads(full: bool, model: str | None) -> list[Load]:
+def loads(full: bool, model: str | None, seed: int) -> list[Load]:
     """The matrix, or its short form."""
     if model == "file":
         kinds = ((70, "closed", "random"), (50, "open", "random"), (95, "open", "zipf"))
-        return [Load("file", *kind, False) for kind in kinds]
+        return [Load("file", *kind, False, seed) for kind in kinds]
     if not full:
         short = [
             Load("gp3", 70, "closed", "zipf", False),
@@ -244,10 +245,10 @@ def loads(full: bool, model: str | None) -> list[Load]:
             Load("io2", 95, "closed", "random", False),
             Load("gp3", 50, "closed", "random", False),
         ]
-        return [load for load in short if model in (None, load.model)]
+        return [replace(load, seed=seed) for load in short if model in (None, load.model)]
     models = [model] if model else CLOUD
     axes = (models, (50, 70, 95), ("closed", "open"), ("random", "zipf"), (False, True))
-    return [Load(*cell) for cell in itertools.product(*axes)]
+    return [Load(*cell, seed) for cell in itertools.product(*axes)]
 
 
 def main() -> int:
@@ -255,10 +256,11 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--full", action="store_true", help="the whole matrix of 72 cells instead of five")
     parser.add_argument("--model", choices=list(MODELS), help="this volume alone")
+    parser.add_argument("--seed", type=int, default=13, help="of the users' requests; the figures are those of 13")
     parser.add_argument("--before", type=Path, help="figures of an earlier run, to compare with")
     parser.add_argument("--json", type=Path, help="write all figures here")
     arguments = parser.parse_args()
-    cells = loads(arguments.full, arguments.model)
+    cells = loads(arguments.full, arguments.model, arguments.seed)
     before = json.loads(arguments.before.read_text("utf-8")) if arguments.before else []
     earlier = {tuple(entry["load"].values()): entry for entry in before}
     table = Table(

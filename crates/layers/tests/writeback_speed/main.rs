@@ -10,7 +10,7 @@ use fathom_devices::model::{Config as ModelConfig, Service, ServiceTime, Shape};
 use fathom_layers::throttle::{Allowance, Config as ThrottleConfig, Limits};
 use fathom_layers::writeback::{Config, Group, Mode, Settings, groups};
 use fathom_runtime::{MILLISECOND, Runtime, SECOND};
-use fathom_volume::{Blueprint, Env, Handle, Kind, Pool, Request};
+use fathom_volume::{Blueprint, Class, Env, Handle, Kind, Pool, Request};
 
 const PAGE: u64 = 8 << 10;
 const USERS: u64 = 128;
@@ -506,5 +506,61 @@ fn writers_keep_their_part_beside_a_scrub_without_a_limit() {
         println!("{users} writers: {beside} of {alone} pages/s, {verified} bytes verified");
         assert!(beside >= least * alone, "{users} writers: {beside} of {alone}");
         assert!(verified > 1 << 20, "{users} writers: {verified} bytes");
+    }
+}
+
+/// Writers who are far from being held back do not make destaging hurry, whatever they write again: a batch that is over too soon
+/// to show the rate is followed by a larger one, also where it was over soon because half of its pages were written again within it.
+/// Beside readers of 12,000 pages a second it took three quarters of the volume for a tenth of a second, once a batch.
+#[test]
+fn destaging_at_ease_does_not_hurry_to_learn_the_rate() {
+    let most_of = |again: u64| {
+        let runtime = Runtime::virtual_time(1);
+        let context = runtime.context();
+        let (volume, group) = cached(&runtime, gp3(), 50 << 30, Settings::default());
+        for reader in 0..24 {
+            let (context, volume) = (context.clone(), volume.clone());
+            let mut random = context.random(&format!("reader {reader}"));
+            runtime.context().spawn(async move {
+                loop {
+                    let request = Request::new(random.below(4 << 20) * PAGE, PAGE);
+                    volume.read(request, Pool::hollow().get(PAGE as usize)).await.expect("a read");
+                    context.sleep(MILLISECOND).await;
+                }
+            });
+        }
+        let mut random = context.random("writer");
+        runtime.context().spawn({
+            let context = context.clone();
+            async move {
+                let mut recent = vec![0; RECENT as usize];
+                loop {
+                    let place = random.below(RECENT) as usize;
+                    if random.below(100) >= again {
+                        recent[place] = random.below(4 << 20);
+                    }
+                    let request = Request::new(recent[place] * PAGE, PAGE);
+                    volume.write(request, Pool::hollow().get(PAGE as usize)).await.expect("a write");
+                    context.sleep(3 * MILLISECOND / 2).await;
+                }
+            }
+        });
+        let most = runtime.block_on(async {
+            context.sleep(30 * SECOND).await;
+            let used = || group.status().expect("it is open").usage.of(Class::Destage);
+            let (mut most, mut before) = (0, used());
+            for _ in 0..300 {
+                context.sleep(SECOND / 10).await;
+                most = most.max(used() - before);
+                before = used();
+            }
+            most
+        });
+        most.expect("time passes")
+    };
+    for again in [0, 40, 50, 60] {
+        let most = most_of(again);
+        println!("{again} % again: at most {most} ns of a tenth of a second");
+        assert!(most < SECOND / 10 / 4, "{again} % again: {most} ns of a tenth of a second");
     }
 }

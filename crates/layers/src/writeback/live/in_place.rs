@@ -188,23 +188,24 @@ impl Live {
         let took = at - batch.began.get().at;
         let used = (used - batch.began.get().used) / self.gates.len() as u64;
         let seen = self.managed(&batch.putting, batch.putting.log_bytes, took);
-        // Batches that say little about the rate, because they are small, do not count. One that took its time has shown
-        // what is possible at least; the first says what all of destaging's part of the device would have made of it, or
-        // writers would be held back for a pace that destaging chose itself.
-        let is_large = batch.putting.payload >= self.batch_payload(&state) / 2;
-        if state.drain_rate.counts(is_large) {
+        // A batch that took little of the volume's time says nothing while nothing is known, however long its pace made it: the
+        // next one is larger. One that is small because little was dirty is no reason for that.
+        let size = self.batch_payload(&state);
+        let is_full = batch.putting.log_bytes >= size / 2;
+        let known = state.drain_rate.learned();
+        if known == 0 && is_full && used.min(took) < TELLING && size < self.most_batch() {
+            state.drain_rate.try_more();
+        } else if state.drain_rate.counts(batch.putting.payload >= size / 2)
+            && (known > 0 || used >= took / IDLE)
+        {
+            // One that took its time has shown what is possible at least; the first says what all of destaging's part of the
+            // device would have made of it, or writers would be held back for a pace that destaging chose itself.
             let (part, most) = (batch.part.get(), GUARANTEED[1] as u64);
-            let is_largest = self.batch_payload(&state) == self.most_batch();
-            let known = state.drain_rate.learned();
-            if known == 0 && took < TELLING && !is_largest {
-                state.drain_rate.try_more();
-            } else if known > 0 || used >= took / IDLE {
-                self.learn_drain_rate(&mut state, seen, |known, seen| match known {
-                    0.0 => possible(seen, part),
-                    _ if part * 10 < most * 9 => known.max(seen),
-                    _ => (known * 3.0 + seen) / 4.0,
-                });
-            }
+            self.learn_drain_rate(&mut state, seen, |known, seen| match known {
+                0.0 => possible(seen, part),
+                _ if part * 10 < most * 9 => known.max(seen),
+                _ => (known * 3.0 + seen) / 4.0,
+            });
         }
         drop(state);
         self.progressed.notify();

@@ -10,7 +10,7 @@ use super::record::{Change, Record};
 pub struct Location {
     /// What happened to the range.
     pub change: Change,
-    /// Position of its first byte in the log, if it is a write.
+    /// Position of its first byte in the log; that of the next payload if it is no write.
     pub position: u64,
     /// The record it came with.
     pub record: Rc<Record>,
@@ -18,7 +18,8 @@ pub struct Location {
 
 impl Cut for Location {
     fn skip(&self, bytes: u64) -> Self {
-        Self { position: self.position + bytes, ..self.clone() }
+        let payload = if self.change == Change::Write { bytes } else { 0 };
+        Self { position: self.position + payload, ..self.clone() }
     }
 }
 

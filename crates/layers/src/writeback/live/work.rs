@@ -41,7 +41,8 @@ impl State {
         // How far back the writes before are that lie here and beside it, in parts of what a batch takes; 1 is out of reach.
         let (mut here, mut left, mut right) = (1.0_f64, 1.0_f64, 1.0_f64);
         for (piece, before) in self.index[usize::from(extent.volume)].meeting(start..end) {
-            let back = (position - before.record.position) as f64 / self.batch_bytes as f64;
+            // Of its payload: the record itself lies elsewhere in memory, which cost 3 % of the server's CPU.
+            let back = position.saturating_sub(before.position) as f64 / self.batch_bytes as f64;
             if piece.contains(&start) {
                 here = back.min(1.0);
             }

@@ -164,6 +164,7 @@ def test_a_simulation_without_chance_is_exact_and_says_so(campaign: Make, factor
     assert found.ratio is not None
     assert (found.ratio.low, found.ratio.high, found.ratio.method) == (factor, factor, DETERMINISTIC)
     assert any("no error of the model" in reason for reason in found.reasons)
+    assert any("changes nothing of it" in reason for reason in found.reasons) == (factor == 1)
 
 
 def test_a_simulation_with_chance_gets_an_ordinary_interval(campaign: Make) -> None:

@@ -376,6 +376,8 @@ def _remarks(verdict: Verdict, ratio: Estimate | None, equal: Estimate | None, r
         remarks.append(f"also equivalent within {percent(rules.margin)}")
     if ratio.method == DETERMINISTIC:
         remarks.append("all rounds of the simulation agree exactly; the interval holds no error of the model")
+        if ratio.value == 1:
+            remarks.append("both have it the same to the last digit: what differs between them changes nothing of it")
     elif verdict in (Verdict.FASTER, Verdict.SLOWER) and ratio.n <= _WORST_PERMUTATION_ROUNDS:
         smallest = 2 / 2**ratio.n
         remarks.append(f"with {rounds(ratio.n)} the sign-flip p cannot be below {smallest:.3g}")

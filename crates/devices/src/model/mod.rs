@@ -18,6 +18,7 @@
 //!   physical sector takes a turn more: the sector is read first;
 //! - `work`, `work_bandwidth` (like `latency`, `bandwidth`): how long the server is busy, where that is longer. A drive
 //!   takes a write into protected memory long before flash has it, and reads one large request from many dies.
+//!   Where reads and writes both are busy longer, the servers do together what is left, in order of arrival.
 //!
 //! `servers / (work + length / work_bandwidth)` is the rate of the device when it is never idle.
 //!

@@ -5,6 +5,10 @@
 //! next request starts on the server that is free first (Kiefer and Wolfowitz 1955). So each request is asked once, at
 //! its arrival, and the shell sleeps once. A device that chooses the nearest of its requests positions faster the more
 //! it has; how many those are at the arrival shortens the time, and the order stays.
+//!
+//! Where reads and writes leave something to do beyond their answers, all servers do that together, one request after the other,
+//! for as many requests as there are servers. If each were busy by itself until long after its answer, a few requests at a time
+//! would take all servers at once and then wait for all of them at once, at the same mean, again and again.
 
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};
@@ -30,6 +34,8 @@ pub(super) struct Station {
     random: Random,
     // When each server is free, the earliest first.
     free: BinaryHeap<Reverse<Nanos>>,
+    // When the device is done with each of the last requests, as many as there are servers; of one that is busy beyond answers of both kinds.
+    done: Option<VecDeque<Nanos>>,
     // Where the last request ended: the one that starts there pays no positioning.
     head: u64,
     // Bytes that a rotating medium writes at least.
@@ -70,6 +76,8 @@ struct Drain {
 
 impl Station {
     pub fn new(service: Service, physical_sector: u32, random: Random) -> Self {
+        let outlasts = |time: &ServiceTime| time.work > time.base || time.work_per_byte > time.per_byte;
+        let is_busy_longer = outlasts(&service.read) && outlasts(&service.write);
         let cache = service.volatile_cache.map(|size| Cache {
             size,
             dirty: 0,
@@ -82,6 +90,7 @@ impl Station {
             sampler: Sampler::new(&service.shape),
             random,
             free: (0..service.servers).map(|_| Reverse(0)).collect(),
+            done: (is_busy_longer && cache.is_none()).then(|| vec![0; service.servers as usize].into()),
             head: 0,
             physical_sector: u64::from(physical_sector),
             passed: 0,
@@ -109,7 +118,10 @@ impl Station {
                 Answer { waited: accepted - now, at: accepted + latency }
             }
             cache => {
-                let start = occupy(&mut self.free, now, busy);
+                let start = match &mut self.done {
+                    Some(done) => occupy_together(&mut self.free, done, now, latency, busy),
+                    None => occupy(&mut self.free, now, busy),
+                };
                 self.passed = start + busy;
                 if let Some(choice) = &mut self.choice {
                     choice.ends.push(Reverse(start + busy));
@@ -225,6 +237,23 @@ fn occupy(free: &mut BinaryHeap<Reverse<Nanos>>, ready: Nanos, busy: Nanos) -> N
     start
 }
 
+/// Gives the server that is free first to a request that is ready at `now`, as soon as the device is done with the one as many
+/// before it as there are servers; when it starts.
+#[inline]
+fn occupy_together(
+    free: &mut BinaryHeap<Reverse<Nanos>>,
+    done: &mut VecDeque<Nanos>,
+    now: Nanos,
+    latency: Nanos,
+    busy: Nanos,
+) -> Nanos {
+    let last = done.back().copied().expect("a station has at least one server");
+    let room = done.pop_front().expect("just seen");
+    let start = occupy(free, now.max(room), latency);
+    done.push_back(last.max(start) + (busy + done.len() as Nanos / 2) / (done.len() as Nanos + 1));
+    start
+}
+
 impl Cache {
     /// What happened up to `now`: write-back started wherever a server was free, and made room where it ended.
     fn settle(&mut self, now: Nanos, free: &mut BinaryHeap<Reverse<Nanos>>) {
@@ -284,6 +313,9 @@ impl Cache {
 
 #[cfg(test)]
 mod tests {
+    use std::cmp::Reverse;
+    use std::collections::BinaryHeap;
+
     use fathom_runtime::{MILLISECOND, Nanos, Random};
     use fathom_volume::{Kind, Request};
     use proptest::prelude::*;
@@ -358,6 +390,36 @@ mod tests {
             }
             let flushed = ask(&mut station, now, Kind::Flush).at;
             prop_assert_eq!(station.dirty(flushed), 0);
+        }
+    }
+
+    /// A drive of 575 MB/s that reads 256 KiB in 0.55 ms: with four at a time the transfers take turns.
+    #[test]
+    fn large_requests_of_a_few_users_are_answered_evenly_at_the_pace_of_the_transfers() {
+        let time = ServiceTime {
+            base: 1e5,
+            per_byte: 1.7,
+            work: 2e4,
+            work_per_byte: 21.0,
+            ..ServiceTime::new(0, None)
+        };
+        let both = Service { read: time, write: time, servers: 12, ..service(12, None) };
+        let mut station = station(both);
+        let ask = |station: &mut Station, now| station.ask(now, Kind::Read, &Request::new(0, 256 << 10)).at;
+        let mut flying: BinaryHeap<Reverse<Nanos>> = (0..4).map(|_| Reverse(ask(&mut station, 0))).collect();
+        let (mut latencies, mut now) = (Vec::new(), 0);
+        for _ in 0..2000 {
+            Reverse(now) = flying.pop().expect("four are on their way");
+            let answer = ask(&mut station, now);
+            latencies.push(answer - now);
+            flying.push(Reverse(answer));
+        }
+        let pace = 2000.0 / now as f64 * (2e4 + 21.0 * f64::from(256 << 10)) / 12.0;
+        assert!((pace - 1.0).abs() < 0.02, "{pace} of what the servers do");
+        // The first dozen is taken at once; after that all wait alike.
+        let even = 4.0 * (2e4 + 21.0 * f64::from(256 << 10)) / 12.0;
+        for latency in &latencies[20..] {
+            assert!((*latency as f64 / even - 1.0).abs() < 0.05, "{latency} ns instead of {even}");
         }
     }
 

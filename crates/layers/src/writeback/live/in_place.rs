@@ -188,16 +188,15 @@ impl Live {
         let took = at - batch.began.get().at;
         let used = (used - batch.began.get().used) / self.gates.len() as u64;
         let seen = self.managed(&batch.putting, batch.putting.log_bytes, took);
-        // A batch that took little of the volume's time says nothing while nothing is known, however long its pace made it: the
-        // next one is larger. One that is small because little was dirty is no reason for that.
+        // While nothing is known, a batch that was over soon says nothing, nor one that used next to nothing of the volume's time,
+        // because its pace made it long: the next one is larger. One that is small because little was dirty is no reason for that.
         let size = self.batch_payload(&state);
         let is_full = batch.putting.log_bytes >= size / 2;
         let known = state.drain_rate.learned();
-        if known == 0 && is_full && used.min(took) < TELLING && size < self.most_batch() {
+        let is_idle = used < took / IDLE;
+        if known == 0 && is_full && (took < TELLING || is_idle) && size < self.most_batch() {
             state.drain_rate.try_more();
-        } else if state.drain_rate.counts(batch.putting.payload >= size / 2)
-            && (known > 0 || used >= took / IDLE)
-        {
+        } else if state.drain_rate.counts(batch.putting.payload >= size / 2) && (known > 0 || !is_idle) {
             // One that took its time has shown what is possible at least; the first says what all of destaging's part of the
             // device would have made of it, or writers would be held back for a pace that destaging chose itself.
             let (part, most) = (batch.part.get(), GUARANTEED[1] as u64);

@@ -25,6 +25,9 @@ _MORE_OFTEN = 0.5
 """Requests outstanding on average from which a disk has one more often than not."""
 _MOST = 0.8
 """Part of the time from which a disk is slow all the time."""
+_AS_SLOW = 0.8
+"""Part of the latency from which other moments are as slow: one writer that waits for each has now less than one outstanding
+and now more."""
 
 
 def examine(system: System) -> Iterator[Finding]:
@@ -39,7 +42,7 @@ def examine(system: System) -> Iterator[Finding]:
         yield Finding(
             "L2",
             disk.name,
-            f"{disk.name} is slow, {time(latency)}{_of_the_time(system, disk, chosen)}, and {where}.",
+            f"{disk.name} is slow, {time(latency)}{_of_the_time(system, disk, chosen, latency)}, and {where}.",
             harm.severity,
             0.45 if found is None else 0.55,
             (
@@ -81,11 +84,12 @@ def _waiting(system: System, disk: Device, chosen: Flags) -> Iterator[Evidence]:
         yield seen(disk, f"{number(then)} sessions wait for data and log I/O in these times{otherwise}.", chosen)
 
 
-def _of_the_time(system: System, disk: Device, chosen: Flags) -> str:
-    """How long it is slow while requests queue, where that is a part of the log."""
+def _of_the_time(system: System, disk: Device, chosen: Flags, latency: float) -> str:
+    """How long it is as slow as while requests queue, where that is a part of the log."""
     at_work, slow = worked(disk), disk.values("latency_s") > tier_of(system, disk).target_s
+    as_slow = at_work & slow & (disk.values("latency_s") >= _AS_SLOW * latency)
     always = disk.seconds[at_work & slow].sum() > _MOST * disk.seconds[at_work].sum()
-    return "" if always else f" in {of_the_time(disk, chosen & slow)}"
+    return "" if always else f" in {of_the_time(disk, chosen & slow | as_slow)}"
 
 
 RULE = Rule("L2", "requests that queue for a slow volume", Kind.CAUSE, (PATH_RATE, PATH_LATENCY), examine)

@@ -1,6 +1,7 @@
 //! One request on its way to a server: kept until it is answered, however often it must be sent.
 
 use std::cell::Cell;
+use std::ops::Range;
 
 use fathom_nbd::client::{Question, SIZE};
 use fathom_runtime::{Oneshot, Permit};
@@ -58,6 +59,11 @@ impl Job {
     /// Whether it must not be done at some later time that nobody knows.
     pub fn harms_late(&self) -> bool {
         self.changes() || self.question == Question::Trim
+    }
+
+    /// The bytes it is about.
+    pub fn range(&self) -> Range<u64> {
+        self.offset..self.offset + u64::from(self.length)
     }
 
     /// Forgets what has come of an answer; whether it had been sent.

@@ -25,7 +25,9 @@
 //!    unanswered write, trim or write-zeroes at any later time, over newer bytes. Then the volume is fenced too.
 //! 3. **A new connection is made only when the old ones are over**: the server has closed them, or the kernel has given
 //!    them up, so that nothing sent before can still be executed. Attempts are 0.1 to 5 s apart and never stop.
-//! 4. After `reconnect`, waiting requests fail, and new ones fail at once, until the server is back.
+//! 4. **Before anything is sent to a server that is back**, the beginnings of up to eight of the writes that were flushed last are
+//!    read. If it does not hold them, an older copy or something else is in its place: the volume is fenced.
+//! 5. After `reconnect`, waiting requests fail, and new ones fail at once, until the server is back.
 //!
 //! A failed flush also fences, and so does a failed write with FUA that the server had begun. A fence holds until the
 //! volume is built again, with one exception: a `mirror` that takes the leg back lifts it, because it copies all
@@ -51,6 +53,7 @@
 
 mod connection;
 mod job;
+mod known;
 mod reach;
 mod session;
 #[cfg(test)]
@@ -370,7 +373,7 @@ impl Blueprint for Config {
         if let Ok(offered) = &found {
             terms.fit(offered).map_err(|why| misuse(name, &format!("{}: {why}", self.uri.text)))?;
         }
-        let session = Session::new(name, (&env.context, ring), terms, found);
+        let session = Session::new(name, (&env.context, ring, &env.pool), terms, found);
         let on_ring = |open: Open| Open { wire: open.wire.on(ring), ..open };
         let open = open.map(|open| open.into_iter().map(on_ring).collect());
         let volume = Nbd {

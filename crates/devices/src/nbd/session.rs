@@ -6,16 +6,19 @@ use std::collections::BTreeMap;
 use std::rc::Rc;
 
 use fathom_nbd::client::{Offered, Question};
-use fathom_runtime::{Context, MILLISECOND, Nanos, Ring, SECOND, Signal, within};
-use fathom_volume::{Error, ErrorKind, Result};
+use fathom_runtime::{Context, MILLISECOND, Nanos, Ring, SECOND, Semaphore, Signal, within};
+use fathom_volume::{Error, ErrorKind, Pool, Result};
 
 use super::connection::{self, Connection, Loss, Owner};
 use super::job::Job;
+use super::known::{Known, Piece};
 use super::reach::{Open, Target};
 
 /// Between the first attempts to reach a server that was lost; doubled every time, up to [`LONGEST_PAUSE`].
 const FIRST_PAUSE: Nanos = 100 * MILLISECOND;
 const LONGEST_PAUSE: Nanos = 5 * SECOND;
+/// How often it is looked at whether a server that is back is lost again before it has said what it holds.
+const CHECK: Nanos = 50 * MILLISECOND;
 
 /// How a server is used.
 #[derive(Debug)]
@@ -65,6 +68,10 @@ pub struct Session {
     turn: Cell<usize>,
     /// Unanswered, in the order in which they were taken in.
     jobs: RefCell<BTreeMap<u64, Rc<Job>>>,
+    /// Reads of what a server that is back must hold.
+    checks: RefCell<BTreeMap<u64, Rc<Job>>>,
+    known: RefCell<Known>,
+    pool: Pool,
     next: Cell<u64>,
     /// Changes that were answered and not said to be durable, since the volume was built; and how many of them a flush
     /// has covered. If they differ, a server that restarts may have lost something.
@@ -81,7 +88,7 @@ impl Session {
     /// A server that [`Session::keep`] is about to have, or that is not there, and why.
     pub fn new(
         name: &str,
-        (context, ring): (&Context, &Ring),
+        (context, ring, pool): (&Context, &Ring, &Pool),
         terms: Terms,
         found: std::result::Result<Offered, String>,
     ) -> Rc<Self> {
@@ -100,6 +107,9 @@ impl Session {
             connections: RefCell::default(),
             turn: Cell::new(0),
             jobs: RefCell::default(),
+            checks: RefCell::default(),
+            known: RefCell::default(),
+            pool: pool.clone(),
             next: Cell::new(0),
             changed: Cell::new(0),
             durable: Cell::new(0),
@@ -173,6 +183,9 @@ impl Session {
             // Silence counts from here.
             self.hear();
         }
+        if job.harms_late() {
+            self.known.borrow_mut().changes(&job.range());
+        }
         self.jobs.borrow_mut().insert(cookie, Rc::clone(job));
         self.send(cookie, job);
         Ok(())
@@ -205,7 +218,24 @@ impl Session {
     pub fn reopen(&self) {
         if self.fence.take().is_some() {
             self.durable.set(self.changed.get());
+            self.known.replace(Known::default());
         }
+    }
+
+    /// A write was answered: how its range begins is known, unless another that is on its way changes that.
+    fn remember(&self, job: &Job) {
+        let Some(buf) = job.payload() else { return };
+        let range = job.range();
+        let meets = |other: &Job| {
+            let other_range = other.range();
+            other.harms_late() && other_range.start < range.end && range.start < other_range.end
+        };
+        if self.jobs.borrow().values().any(|other| meets(other)) {
+            return;
+        }
+        let piece = buf.with(|bytes| Piece::of(job.offset, bytes, self.terms.logical_sector));
+        let change = (!job.fua).then(|| self.changed.get());
+        self.known.borrow_mut().wrote(change, piece);
     }
 
     /// Requests wait so long for a server that was lost, and no longer.
@@ -223,14 +253,17 @@ impl Session {
         let mut first = first;
         while !self.closed.get() {
             let connections = match first.take() {
-                Some(open) => self.begin(open),
+                Some(open) => self.connect(open),
                 None => {
                     let Some(open) = self.reach().await else { return };
-                    self.count(|counts| counts.reconnected += 1);
-                    self.begin(open)
+                    self.connect(open)
                 }
             };
-            self.watch().await;
+            if self.is_as_known(&connections[0]).await {
+                self.begin();
+                self.watch().await;
+            }
+            connections.iter().for_each(|connection| connection.give_up());
             // Nothing is sent to a server that may still be busy with what it was sent before.
             while !connections.iter().all(|connection| connection.is_over()) {
                 let wait = self.news.wait();
@@ -247,8 +280,8 @@ impl Session {
         self.counts.set(counts);
     }
 
-    /// Connections are there: whatever is unanswered is sent.
-    fn begin(self: &Rc<Self>, open: Vec<Open>) -> Vec<Rc<Connection>> {
+    /// Takes connections into use; nobody's requests are sent yet.
+    fn connect(self: &Rc<Self>, open: Vec<Open>) -> Vec<Rc<Connection>> {
         let mut connections = Vec::with_capacity(open.len());
         for Open { wire, offered, rest } in open {
             self.offered.set(Some(offered));
@@ -258,6 +291,59 @@ impl Session {
             connections.push(connection);
         }
         self.connections.replace(connections.clone());
+        connections
+    }
+
+    /// Whether a server says what it holds where something was written and flushed last. If that is something else, all requests
+    /// fail from now on.
+    async fn is_as_known(&self, connection: &Connection) -> bool {
+        let pieces = self.known.borrow().durable();
+        let places = Semaphore::new(pieces.len().max(1));
+        let mut asked: Vec<(Piece, Rc<Job>)> = Vec::with_capacity(pieces.len());
+        for piece in pieces {
+            let buf = self.pool.get(piece.length as usize);
+            let range = (piece.offset, piece.length);
+            let place = places.acquire().await;
+            let job = Rc::new(Job::new((Question::Read, false), range, Some(buf), 0, place));
+            let cookie = self.next.get();
+            self.next.set(cookie + 1);
+            self.checks.borrow_mut().insert(cookie, Rc::clone(&job));
+            connection.put(cookie, Rc::clone(&job));
+            asked.push((piece, job));
+        }
+        let (mut other, until) = (None, self.context.now() + self.terms.timeout);
+        for (piece, job) in &asked {
+            let answer = loop {
+                match within(&self.context, CHECK, job.done()).await {
+                    Some(answer) => break answer,
+                    None if connection.is_over() || self.context.now() > until => {
+                        self.checks.borrow_mut().clear();
+                        return false;
+                    }
+                    None => {}
+                }
+            };
+            let holds = |job: &Job| job.buf.as_ref().is_some_and(|buf| buf.with(|bytes| piece.is_in(bytes)));
+            if answer.is_err() || !holds(job) {
+                other = other.or(Some(piece.offset));
+            }
+        }
+        if let Some(offset) = other.filter(|_| !self.is_fenced()) {
+            let what = format!(
+                "it is back, and does not hold what was written and flushed at offset {offset}: an older copy or something else \
+                 is in its place"
+            );
+            let why = self.fence_off(&what);
+            self.fail_all(ErrorKind::Fenced, &why);
+        }
+        true
+    }
+
+    /// Requests are sent from now on, first those that are unanswered.
+    fn begin(&self) {
+        if self.counts.get().lost > 0 || *self.phase.borrow() != Phase::Waiting {
+            self.count(|counts| counts.reconnected += 1);
+        }
         self.phase.replace(Phase::Up);
         self.hear();
         let jobs: Vec<(u64, Rc<Job>)> =
@@ -268,7 +354,6 @@ impl Session {
             }
             self.send(cookie, &job);
         }
-        connections
     }
 
     /// Waits until the connections are lost; silence is a loss.
@@ -331,10 +416,16 @@ impl Session {
 
 impl Owner for Session {
     fn job(&self, cookie: u64) -> Option<Rc<Job>> {
-        self.jobs.borrow().get(&cookie).cloned()
+        let job = self.jobs.borrow().get(&cookie).cloned();
+        job.or_else(|| self.checks.borrow().get(&cookie).cloned())
     }
 
     fn answered(&self, cookie: u64, errno: u32) {
+        if let Some(job) = self.checks.borrow_mut().remove(&cookie) {
+            let failed = || Error::from_errno(i32::try_from(errno).unwrap_or(libc::EIO), "a read");
+            job.finish(if errno == 0 { Ok(()) } else { Err(failed()) });
+            return;
+        }
         let Some(job) = self.jobs.borrow_mut().remove(&cookie) else { return };
         if errno == 0
             && job.question == Question::Flush
@@ -350,7 +441,9 @@ impl Owner for Session {
             }
             if job.question == Question::Flush {
                 self.durable.set(self.durable.get().max(job.covers));
+                self.known.borrow_mut().flushed(self.durable.get());
             }
+            self.remember(&job);
             job.finish(Ok(()));
             return;
         }

@@ -394,6 +394,49 @@ fn requests_wait_for_a_server_that_owes_nothing_and_unanswered_ones_are_sent_aga
     assert_eq!(counters, [("connections_lost", 1), ("reconnected", 1), ("sent_again", 3), ("fenced", 0)]);
 }
 
+/// Nothing is unflushed, so that requests would wait for the server and go on: with an older copy, or with an empty disk.
+#[test]
+fn a_server_that_comes_back_with_something_else_is_not_taken_for_the_one_that_was_lost() {
+    for other in [Some(1_u8), None] {
+        for reconnect in [60 * SECOND, 20 * MILLISECOND] {
+            let Some(mut server) = Server::nbdkit(&["file", "{}/disk"]) else { return };
+            let host = Host::new();
+            let volume = host.open(&Config { reconnect, ..server.config() });
+            let disk = server.folder.path().join("disk");
+            for (at, byte) in [(0, 1), (4096, 1), (0, 2)] {
+                host.write(&volume, at, byte, false).expect("it is there");
+                host.flush(&volume).expect("it is there");
+            }
+            let mut content = fs::read(&disk).expect("it is there");
+            assert_eq!((content[0], content[4096]), (2, 1));
+            server.kill();
+            host.wait_for(&volume, "connections_lost", 1);
+            match other {
+                Some(older) => content[..4096].fill(older),
+                None => content.fill(0),
+            }
+            fs::write(&disk, &content).expect("room for a disk");
+            server.restart();
+            host.wait_for(&volume, "reconnected", 1);
+            let error = host.read(&volume, 8192).expect_err("it is another");
+            assert_eq!(error.kind(), ErrorKind::Fenced);
+            assert!(
+                error.to_string().contains("does not hold what was written and flushed at offset"),
+                "{error}"
+            );
+            volume.reopen();
+            assert_eq!(host.read(&volume, 0).expect("who knows better"), other.unwrap_or(0));
+            // The same content once more is the same.
+            host.write(&volume, 0, 3, true).expect("it is there");
+            server.kill();
+            host.wait_for(&volume, "connections_lost", 2);
+            server.restart();
+            host.wait_for(&volume, "reconnected", 2);
+            assert_eq!(host.read(&volume, 0).expect("it is back"), 3);
+        }
+    }
+}
+
 #[test]
 fn who_waits_in_vain_is_told_and_the_server_is_taken_back() {
     let Some(mut server) = Server::nbdkit(&["file", "{}/disk"]) else { return };

@@ -1,0 +1,114 @@
+//! What a server is known to hold: some of what was written and flushed last. A server that comes back with an older copy of
+//! its content, or with another's, does not hold it.
+
+use std::collections::VecDeque;
+use std::ops::Range;
+
+/// So many pieces are kept at most.
+const MOST: usize = 8;
+/// Of each write so many bytes at most, or a sector if that is larger.
+const PIECE: u64 = 4096;
+
+/// A piece of what was written.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Piece {
+    pub offset: u64,
+    pub length: u32,
+    pub checksum: u32,
+}
+
+impl Piece {
+    /// The beginning of a write.
+    pub fn of(offset: u64, bytes: &[u8], sector: u32) -> Self {
+        let length = bytes.len().min(PIECE.max(u64::from(sector)) as usize);
+        Self { offset, length: length as u32, checksum: crc_fast::crc32_iscsi(&bytes[..length]) }
+    }
+
+    /// Whether it is there.
+    pub fn is_in(&self, bytes: &[u8]) -> bool {
+        crc_fast::crc32_iscsi(bytes) == self.checksum
+    }
+
+    fn meets(&self, range: &Range<u64>) -> bool {
+        self.offset < range.end && self.offset + u64::from(self.length) > range.start
+    }
+}
+
+/// Pieces of the last writes, and of those that a flush has covered.
+#[derive(Debug, Default)]
+pub struct Known {
+    /// With the number of the change.
+    answered: VecDeque<(u64, Piece)>,
+    durable: VecDeque<Piece>,
+}
+
+impl Known {
+    /// A write was answered, as this change; one with FUA is durable.
+    pub fn wrote(&mut self, change: Option<u64>, piece: Piece) {
+        match change {
+            Some(change) => push(&mut self.answered, (change, piece)),
+            None => push(&mut self.durable, piece),
+        }
+    }
+
+    /// A range is about to be anything.
+    pub fn changes(&mut self, range: &Range<u64>) {
+        self.answered.retain(|(_, piece)| !piece.meets(range));
+        self.durable.retain(|piece| !piece.meets(range));
+    }
+
+    /// A flush has covered so many changes.
+    pub fn flushed(&mut self, changes: u64) {
+        while let Some((_, piece)) = self.answered.pop_front_if(|(change, _)| *change <= changes) {
+            push(&mut self.durable, piece);
+        }
+    }
+
+    /// What the server must hold.
+    pub fn durable(&self) -> Vec<Piece> {
+        self.durable.iter().cloned().collect()
+    }
+}
+
+fn push<T>(pieces: &mut VecDeque<T>, piece: T) {
+    if pieces.len() == MOST {
+        pieces.pop_front();
+    }
+    pieces.push_back(piece);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Known, MOST, Piece};
+
+    fn piece(offset: u64) -> Piece {
+        Piece::of(offset, &[offset as u8; 8192], 512)
+    }
+
+    #[test]
+    fn what_a_flush_covers_and_nothing_has_touched_since_is_known() {
+        let mut known = Known::default();
+        (1..=12).for_each(|change| known.wrote(Some(change), piece(change * 8192)));
+        known.flushed(11);
+        let offsets =
+            |known: &Known| known.durable().iter().map(|piece| piece.offset / 8192).collect::<Vec<_>>();
+        assert_eq!(offsets(&known), [5, 6, 7, 8, 9, 10, 11], "the last eight that were answered");
+        known.changes(&(7 * 8192 + 4095..7 * 8192 + 4096));
+        known.changes(&(8 * 8192 + 4096..9 * 8192));
+        known.wrote(None, piece(0));
+        assert_eq!(offsets(&known), [5, 6, 8, 9, 10, 11, 0], "no more of a write than its beginning is kept");
+        known.changes(&(0..u64::MAX));
+        known.flushed(12);
+        assert!(known.durable().is_empty());
+        (0..20).for_each(|at| known.wrote(None, piece(at * 8192)));
+        assert_eq!(known.durable().len(), MOST);
+    }
+
+    #[test]
+    fn a_piece_is_told_from_other_bytes() {
+        let piece = Piece::of(0, &[7; 8192], 512);
+        assert!(piece.is_in(&[7; 4096]) && !piece.is_in(&[0; 4096]));
+        assert_eq!(Piece::of(0, &[7; 512], 512).length, 512);
+        assert_eq!(Piece::of(0, &[7; 32_768], 16_384).length, 16_384);
+    }
+}

@@ -125,6 +125,10 @@ impl Volume for Memory {
         Ok(())
     }
 
+    fn trims_to_zeroes(&self) -> bool {
+        true
+    }
+
     async fn trim(&self, request: &Request) -> Result<()> {
         self.write_zeroes(request).await
     }

@@ -9,7 +9,6 @@ use fathom_volume::{Action, Refusal, Remedy, Setting};
 use serde_json::{Map, Value, json};
 
 use crate::daemon::site;
-use crate::ports;
 use crate::settings::{Settings, Wrong};
 use crate::status;
 
@@ -51,7 +50,7 @@ pub fn check(settings: &Settings, directory: &Path, settings_only: bool) -> Foun
             .map_err(|error| error.to_string())?;
         site.runtime().block_on(stack.check()).map_err(|deadlock| deadlock.to_string())
     });
-    let paths = [settings.path_problems(), ports::problems(&settings.daemon)].concat();
+    let paths = settings.in_the_way();
     Found { exports, paths, report }
 }
 

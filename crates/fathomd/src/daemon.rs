@@ -30,7 +30,7 @@ use crate::ublk;
 /// # Errors
 /// A message that says what is in the way.
 pub fn run(settings: Settings, directory: &Path, early: EarlySignals) -> Result<(), String> {
-    let wrong = settings.path_problems();
+    let wrong = settings.in_the_way();
     if !wrong.is_empty() {
         return Err(wrong.join("; "));
     }
@@ -43,7 +43,7 @@ pub fn run(settings: Settings, directory: &Path, early: EarlySignals) -> Result<
     site.runtime().block_on(live(settings, &stack, early)).map_err(|deadlock| deadlock.to_string())?
 }
 
-/// Whether a cache would refuse the start. Writes nothing, not even what mirrors and pools below it write on their own open; the
+/// Whether a cache, a mirror or a pool would refuse the start. Writes nothing, not even what they write on their own opens; the
 /// process keeps their files until it ends.
 ///
 /// # Errors

@@ -65,7 +65,7 @@ struct Arguments {
     /// Make the volumes (files that are not there, superblocks of caches) and exit.
     #[arg(long, conflicts_with = "check")]
     create: bool,
-    /// Say whether a cache would refuse the start, and exit. Writes nothing; the daemon asks itself.
+    /// Say whether a cache, a mirror or a pool would refuse the start, and exit. Writes nothing; the daemon asks itself.
     #[arg(long, hide = true, conflicts_with_all = ["check", "create"])]
     foresee: bool,
     /// How the log is written to standard error.
@@ -142,7 +142,7 @@ fn run(arguments: &Arguments) -> ExitCode {
             .map_or_else(|why| print(&why, check::FAILED), |()| 0.into());
     }
     let done = match early {
-        Some(early) => ask_caches(&settings, file).and_then(|()| daemon::run(settings, &directory, early)),
+        Some(early) => ask_first(&settings, file).and_then(|()| daemon::run(settings, &directory, early)),
         None => create::create(&settings, &directory),
     };
     match done {
@@ -154,13 +154,13 @@ fn run(arguments: &Arguments) -> ExitCode {
     }
 }
 
-/// Where mirrors or pools lie below caches, asks first whether a cache refuses the start: they write on their own open, and a
-/// refusal writes nothing. A process of its own asks, as it must have let go of every file before the start takes them.
+/// Where several of caches, mirrors and pools are, asks first whether one of them refuses the start: each writes on its own open, and
+/// a refusal writes nothing. A process of its own asks, as it must have let go of every file before the start takes them.
 ///
 /// # Errors
 /// The refusal.
-fn ask_caches(settings: &Settings, file: &Path) -> Result<(), String> {
-    if !settings.volumes.has_writers_below_caches() {
+fn ask_first(settings: &Settings, file: &Path) -> Result<(), String> {
+    if !settings.volumes.several_write_on_open() {
         return Ok(());
     }
     let asked = Command::new("/proc/self/exe")

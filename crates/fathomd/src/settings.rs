@@ -13,7 +13,7 @@ use fathom_units::Span;
 use fathom_volume::Site;
 use fathom_wire::tls::{self, Identity, ServerConfig};
 
-use crate::{paths, ports};
+use crate::{paths, ports, ublk};
 
 /// The longest name of an export, in bytes (specification: strings of at most 4,096; longer ones are of no use).
 const LONGEST_NAME: usize = 255;
@@ -130,12 +130,17 @@ pub struct Settings {
 }
 
 impl Settings {
-    /// What would keep a start from using the sockets, the mount, see [`paths::problems`], and the keys of TLS.
-    pub fn path_problems(&self) -> Vec<String> {
+    /// What would keep a start from listening or mounting: sockets and the mount, see [`paths::problems`], addresses, see
+    /// [`ports::problems`], the keys of TLS, the driver of ublk.
+    pub fn in_the_way(&self) -> Vec<String> {
         let mounted = self.fuse.as_ref().map(|fuse| fuse.mount.as_path());
         let mut found = paths::problems(&self.daemon.socket, self.daemon.status.as_deref(), mounted);
         let tls = self.daemon.tcp.as_ref().and_then(|tcp| tcp.tls.as_ref());
         found.extend(tls.and_then(|tls| tls.server().err()).map(|told| format!("[daemon.tls]: {told}")));
+        found.extend(ports::problems(&self.daemon));
+        if self.exports.iter().any(|export| export.ublk.is_some()) {
+            found.extend(ublk::driver_is_missing());
+        }
         found
     }
 

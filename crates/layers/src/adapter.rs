@@ -296,6 +296,10 @@ impl Volume for Adapter {
         self.backing.flush(request.flush_for()).await
     }
 
+    fn trims_to_zeroes(&self) -> bool {
+        self.backing.trims_to_zeroes()
+    }
+
     async fn trim(&self, request: &Request) -> Result<()> {
         let _places = self.places(request, 0).await;
         self.backing.trim(request.part(request.offset, request.length)).await

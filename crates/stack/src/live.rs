@@ -185,16 +185,27 @@ impl<'a> Stack<'a> {
         report
     }
 
-    /// Whether a group's open would be refused. Asked of a stack built [for reading](Self::build_for_reading) where mirrors or pools
-    /// lie below caches: they write on their own open, and a refusal above them writes nothing. A group over another cache is
-    /// left out: what that one holds cannot be read so.
+    /// Whether a group's, a mirror's or a pool's open would be refused. Asked of a stack built [for reading](Self::build_for_reading)
+    /// where several of them are: each writes on its own open, and a refusal of any writes nothing. What lies over a cache is left
+    /// out: what that one holds cannot be read so.
     ///
     /// # Errors
     /// The first refusal.
     pub async fn foresee(&self) -> VolumeResult<()> {
+        let named = |error| self.shapes.name_devices(error);
+        for pool in pool::pools(&self.env) {
+            if self.cache_below(pool.name()).is_none() {
+                pool.check().await.map_err(named)?;
+            }
+        }
+        for mirror in mirror::mirrors(&self.env) {
+            if self.cache_below(mirror.name()).is_none() {
+                mirror.check().await.map_err(named)?;
+            }
+        }
         for group in writeback::groups(&self.env) {
             if self.cache_below_group(&group).is_none() {
-                group.foresee(&self.env).await.map_err(|error| self.shapes.name_devices(error))?;
+                group.foresee(&self.env).await.map_err(named)?;
             }
         }
         Ok(())

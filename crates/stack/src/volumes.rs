@@ -92,18 +92,10 @@ impl Volumes {
             && above.all(|node| node.blueprint.spares().contains(name))
     }
 
-    /// Whether something that writes on its own open, a mirror or a pool, lies below a write-back cache.
-    pub fn has_writers_below_caches(&self) -> bool {
-        let caches = self.nodes.iter().filter(|node| node.kind == writeback::KIND.name);
-        let mut below: Vec<String> = caches.flat_map(|cache| cache.blueprint.children()).collect();
-        while let Some(name) = below.pop() {
-            let Some(node) = self.find(&name).map(|index| &self.nodes[index]) else { continue };
-            if [mirror::KIND.name, pool::KIND.name].contains(&node.kind) {
-                return true;
-            }
-            below.extend(node.blueprint.children());
-        }
-        false
+    /// Whether several volumes write on their own opens, caches, mirrors and pools: one may have done so before another refuses.
+    pub fn several_write_on_open(&self) -> bool {
+        let writers = [writeback::KIND.name, mirror::KIND.name, pool::KIND.name];
+        self.nodes.iter().filter(|node| writers.contains(&node.kind)).count() > 1
     }
 
     pub(crate) fn find(&self, name: &str) -> Option<usize> {

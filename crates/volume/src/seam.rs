@@ -48,6 +48,12 @@ pub trait Volume: 'static {
     /// at once. Nothing depends on it; a layer passes it to the volumes below.
     fn expect(&self, _offset: u64, _length: u64) {}
 
+    /// Whether a trimmed range reads as zeroes from then on. Where it does not, it may read as anything: as before, or otherwise
+    /// on each of several copies.
+    fn trims_to_zeroes(&self) -> bool {
+        false
+    }
+
     /// What a reader of the results should know about it, by name: where it fell back, what it found.
     fn facts(&self) -> Vec<(&'static str, String)> {
         Vec::new()
@@ -69,6 +75,7 @@ trait Node {
     fn write_zeroes(&self, offset: u64, length: u64, marks: Marks) -> Answer<'_>;
     fn reopen(&self);
     fn expect(&self, offset: u64, length: u64);
+    fn trims_to_zeroes(&self) -> bool;
     fn facts(&self) -> Vec<(&'static str, String)>;
     fn counters(&self) -> Vec<(&'static str, u64)>;
 }
@@ -148,6 +155,11 @@ impl Handle {
     /// Says that several requests are about to write within the range, see [`Volume::expect`].
     pub fn expect(&self, offset: u64, length: u64) {
         self.0.expect(offset, length);
+    }
+
+    /// Whether a trimmed range reads as zeroes, see [`Volume::trims_to_zeroes`].
+    pub fn trims_to_zeroes(&self) -> bool {
+        self.0.trims_to_zeroes()
     }
 
     /// What a reader of the results should know about the volume, by name.
@@ -314,6 +326,10 @@ impl<V: Volume> Node for Wrapped<V> {
 
     fn expect(&self, offset: u64, length: u64) {
         self.volume.expect(offset, length);
+    }
+
+    fn trims_to_zeroes(&self) -> bool {
+        self.volume.trims_to_zeroes()
     }
 
     fn facts(&self) -> Vec<(&'static str, String)> {

@@ -154,6 +154,10 @@ impl Volume for Absent {
         self.file()?.flush(request).await
     }
 
+    fn trims_to_zeroes(&self) -> bool {
+        self.file.get().is_some_and(File::trims_to_zeroes)
+    }
+
     async fn trim(&self, request: &Request) -> Result<()> {
         self.file()?.trim(request).await
     }

@@ -417,6 +417,11 @@ impl Volume for File {
         self.sync(request).await
     }
 
+    fn trims_to_zeroes(&self) -> bool {
+        // A block device may discard without saying what is left; a file system makes a hole.
+        self.sort != Sort::Block
+    }
+
     async fn trim(&self, request: &Request) -> Result<()> {
         self.check(Kind::Trim)?;
         match self.fallocate(Kind::Trim, request, libc::FALLOC_FL_PUNCH_HOLE).await {

@@ -358,6 +358,13 @@ impl Volume for Model {
         Ok(())
     }
 
+    fn trims_to_zeroes(&self) -> bool {
+        match &self.data {
+            Data::Memory(_) => true,
+            Data::Volume(data) => data.trims_to_zeroes(),
+        }
+    }
+
     async fn trim(&self, request: &Request) -> Result<()> {
         let at = self.ask(request, Kind::Trim);
         match &self.data {

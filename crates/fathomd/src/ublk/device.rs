@@ -121,6 +121,12 @@ impl Device {
     }
 }
 
+/// What to do where the driver is not there; None where it is.
+pub fn driver_is_missing() -> Option<String> {
+    let found = std::fs::metadata(PATH);
+    found.err().filter(|error| error.kind() == ErrorKind::NotFound).map(|error| no_driver(&error))
+}
+
 fn no_driver(error: &io::Error) -> String {
     match error.kind() {
         ErrorKind::NotFound => format!(

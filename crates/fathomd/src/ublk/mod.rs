@@ -17,7 +17,7 @@ use std::rc::Rc;
 use fathom_runtime::Context;
 use fathom_volume::Pool;
 
-pub use self::device::Device;
+pub use self::device::{Device, driver_is_missing};
 use crate::exports::Served;
 
 /// Opens the devices of all exports that ask for one. Those opened before one that fails are removed again.

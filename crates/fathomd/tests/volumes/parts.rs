@@ -226,3 +226,55 @@ fn a_refused_start_leaves_a_mirror_and_a_pool_below_the_cache_as_they_were() {
         assert!((8..PAGES).all(is_newest), "{kind}: what the refusal advises keeps everything");
     }
 }
+
+/// What is said of one cache is not done while another refuses: with both caches back, nothing is lost.
+#[test]
+fn a_start_that_one_cache_refuses_carries_out_no_loss_of_another() {
+    let directory = directory();
+    let group = |name: &str, keys: &str| {
+        let file = |name: &str| {
+            format!("[volumes.{name}]\nkind = \"file\"\npath = \"{name}.img\"\nsize = \"64MiB\"\n")
+        };
+        format!(
+            "{}{}[volumes.{name}]\nkind = \"writeback\"\nbacking = \"{name}-back\"\ncache = \"{name}-fast\"\n\
+             segment = \"1MiB\"\nlag_target = \"10min\"\nlag_max = \"60min\"\n{keys}\n[exports.{name}]\nvolume = \"{name}\"\n",
+            file(&format!("{name}-back")),
+            file(&format!("{name}-fast"))
+        )
+    };
+    let settings =
+        |keys: &str| format!("{}{}{}", sockets(&directory), group("disk", keys), group("other", ""));
+    let names = ["disk-back", "disk-fast", "other-back", "other-fast"];
+    let path = |name: &str| directory.join(format!("{name}.img"));
+    let files = || names.map(|name| fs::read(path(name)).expect("it is there"));
+    let mut daemon = Daemon::make_in(&directory, &settings(""));
+    write(&daemon);
+    daemon.kill();
+    std::mem::forget(daemon);
+    let kept = files();
+    for fast in [1, 3] {
+        fs::write(path(names[fast]), vec![0; 64 << 20]).expect("it is writable");
+    }
+    let before = files();
+    let refused = |keys: &str| {
+        let mut daemon = Daemon::start_in(&directory, &settings(keys));
+        assert!(!daemon.wait().success(), "{keys}");
+        let log = daemon.log();
+        std::mem::forget(daemon);
+        assert!(before == files(), "a refusal writes nothing");
+        log
+    };
+    let log = refused("");
+    let (_, named) = log.split_once("set `").expect("a way out is named");
+    let (key, _) = named.split_once('`').expect("it is quoted");
+    assert!(key.starts_with("accept_loss = "), "{log}");
+    let log = refused(key);
+    assert!(log.contains("group `other`"), "{log}");
+    for fast in [1, 3] {
+        fs::write(path(names[fast]), &kept[fast]).expect("it is writable");
+    }
+    let daemon = Daemon::start_in(&directory, &settings(""));
+    let mut client = Client::open(&daemon, "disk");
+    let is_there = |page: u64| client.read(page * PAGE, PAGE as u32) == vec![page as u8; PAGE as usize];
+    assert!((8..PAGES).all(is_there));
+}

@@ -203,6 +203,11 @@ impl Live {
         (0..self.legs.len()).filter(|leg| self.legs[*leg].standing.get() != Standing::Away)
     }
 
+    /// Whether all legs, also those that are away, hold the same after a trim.
+    pub(super) fn trims_to_zeroes(&self) -> bool {
+        self.legs.iter().all(|leg| leg.handle.trims_to_zeroes())
+    }
+
     /// Whether a leg is being rebuilt.
     pub(super) fn rebuilding(&self) -> bool {
         self.standing(Standing::Rebuilding).next().is_some()

@@ -460,3 +460,28 @@ fn one_copy_declares_what_its_loss_takes() {
     assert!(super::may_lose(2, true).starts_with("nothing"));
     assert!(super::may_lose(2, false).contains("until all others are copied whole"));
 }
+
+#[test]
+fn a_trim_reaches_the_legs_where_all_read_as_zeroes_after_it_and_none_otherwise() {
+    for other in [true, false] {
+        let runtime = Runtime::virtual_time(1);
+        let env = Env::new(runtime.context(), Pool::new(&runtime.context()));
+        let memory = |name: &str| {
+            let memory =
+                fathom_devices::memory::Config { size: 1 << 20, logical_sector: 512, physical_sector: 512 };
+            memory.build(&env, name, Vec::new()).expect("it builds")
+        };
+        let geometry = memory("like").geometry().clone();
+        let second = if other { slow(&env.context, "leg1", geometry, 0) } else { memory("leg1") };
+        let legs = vec![memory("leg0"), second];
+        let mirror = blank(2).build(&env, "mirror", legs.clone()).expect("it builds");
+        let work = async {
+            mirror.write(Request::new(0, 4096), env.pool.copy_of(&[7; 4096])).await?;
+            mirror.trim(Request::new(0, 4096)).await
+        };
+        runtime.block_on(work).expect("it ends").expect("nothing fails");
+        let trims = legs.iter().map(|leg| count(leg, Kind::Trim, env.context.now())).collect::<Vec<_>>();
+        assert_eq!(trims, if other { [0, 0] } else { [1, 1] });
+        assert_eq!(mirror.trims_to_zeroes(), !other);
+    }
+}

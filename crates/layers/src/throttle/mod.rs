@@ -161,6 +161,10 @@ impl Volume for Throttle {
         self.backing.flush(request.flush_for()).await
     }
 
+    fn trims_to_zeroes(&self) -> bool {
+        self.backing.trims_to_zeroes()
+    }
+
     async fn trim(&self, request: &Request) -> Result<()> {
         self.backing.trim(request.part(request.offset, request.length)).await
     }

@@ -165,6 +165,10 @@ impl Volume for Writeback {
         self.group.live().await?.flush().await
     }
 
+    fn trims_to_zeroes(&self) -> bool {
+        true
+    }
+
     async fn trim(&self, request: &Request) -> Result<()> {
         self.change(request, Change::Trim, None).await
     }

@@ -86,7 +86,8 @@ def claim(comparison: Comparison, study: Mapping[str, Any], round_s: float | Non
         return _sentence(f"{who} and {base}{where} are not comparable: {why}")
     values = _values(comparison)
     if comparison.verdict is Verdict.EQUIVALENT:
-        said = f"{who} and {base}{where} are equivalent{_in(comparison)} within {margin}{values} ({evidence(ratio)})"
+        sure = open_evidence(comparison, ratio)
+        said = f"{who} and {base}{where} are equivalent{_in(comparison)} within {margin}{values} ({sure})"
         said += _contrary(comparison, study)
         return _sentence(said + _price(comparison, who=who, base=base))
     if comparison.verdict is Verdict.FIXED:
@@ -97,7 +98,7 @@ def claim(comparison: Comparison, study: Mapping[str, Any], round_s: float | Non
         more += [f"{who} may lose data: {comparison.losses[0]}"] if comparison.losses else []
         return _sentence("; ".join([said, *more]))
     if comparison.verdict is Verdict.UNDECIDED:
-        said = f"{who} against {base}{where}: undecided{_in(comparison)}{values} ({_open_evidence(comparison, ratio)})"
+        said = f"{who} against {base}{where}: undecided{_in(comparison)}{values} ({open_evidence(comparison, ratio)})"
         if comparison.stood_still is not None:
             return _sentence(f"{said}{_price(comparison, base=base)}")
         said += _contrary(comparison, study)
@@ -333,7 +334,7 @@ def unknown_words(comparison: Comparison) -> str:
         why = comparison.reasons[0] if comparison.reasons else "no complete round"
         return f"it is not comparable ({why.rstrip('.')})"
     values = _values(comparison).removeprefix(": ")
-    return f"it is undecided ({values + ', ' if values else ''}{_open_evidence(comparison, comparison.ratio)})"
+    return f"it is undecided ({values + ', ' if values else ''}{open_evidence(comparison, comparison.ratio)})"
 
 
 def _rank(told: Comparison, decided: Sequence[Comparison]) -> str:
@@ -397,26 +398,25 @@ def _seen(comparison: Comparison, study: Mapping[str, Any]) -> str:
     who = label(comparison.variant, study, apart_from=comparison.baseline)
     if comparison.verdict is Verdict.FIXED:
         return f"{who}{_shared(comparison, study)}: {seen_beside(comparison, _MOST_BESIDE)}"
-    values = _values(comparison) or f": {quotient(comparison)[0]}"
-    sure = _open_evidence(comparison, comparison.ratio).removesuffix(f", {rounds(comparison.ratio.n)}")
+    values = _values(comparison) or f": {quotient(comparison, comparison.ratio)[0]}"
+    sure = open_evidence(comparison, comparison.ratio).removesuffix(f", {rounds(comparison.ratio.n)}")
     beside = f", but {seen_beside(comparison, _MOST_BESIDE)}" if differing(comparison) else ""
     return f"{who}{_shared(comparison, study)}{values} ({sure}){beside}"
 
 
-def _open_evidence(comparison: Comparison, ratio: Estimate) -> str:
-    """What stands behind a ratio that is undecided."""
+def open_evidence(comparison: Comparison, ratio: Estimate) -> str:
+    """What stands behind a ratio that has no better side: one that is undecided, or equivalent."""
     if not ratio.has_interval or ratio.low == ratio.high:
         return evidence(ratio)
-    return f"{level(ratio.level)} interval {quotient(comparison)[1]}, {rounds(ratio.n)}"
+    return f"{level(ratio.level)} interval {quotient(comparison, ratio)[1]}, {rounds(ratio.n)}"
 
 
-def quotient(comparison: Comparison) -> tuple[str, str]:
-    """A ratio without a verdict and its interval, as the quotient of the values beside it: it has no better side yet.
+def quotient(comparison: Comparison, ratio: Estimate) -> tuple[str, str]:
+    """A ratio of a comparison and its interval, as the quotient of the values beside it: it has no better side.
 
     A change in per cent, or a factor where the interval is wide: `−1.7 % to 11 %`, `0.34 to 3.73 ×`.
     """
-    assert comparison.ratio is not None
-    value, low, high = comparison.ratio.value, comparison.ratio.low, comparison.ratio.high
+    value, low, high = ratio.value, ratio.low, ratio.high
     if metric_facts(comparison.metric).higher_is_better is False:
         value, low, high = 1 / value, 1 / high, 1 / low if low > 0 else math.inf
     if 0 < high <= _WIDE * low:

@@ -94,9 +94,12 @@ def _is_factor(size: float, wanted: bool) -> bool:
 
 
 def effect(ratio: float, *, factor: bool = False) -> str:
-    """The size of an improvement or loss without its direction: `61 ×`, `3.1 %`; a `factor` from 1.01 × on."""
+    """The size of an improvement or loss without its direction: `61 ×`, `3.1 %`; a `factor` from 1.01 × on.
+
+    In per cent of the other side: 800 are 20 % less than 1,000.
+    """
     size = max(ratio, 1 / ratio)
-    return f"{_times(size)} ×" if _is_factor(size, factor) else percent(size - 1)
+    return f"{_times(size)} ×" if _is_factor(size, factor) else percent(abs(ratio - 1))
 
 
 def effect_of(estimate: Estimate, *, factor: bool = False) -> str:
@@ -120,9 +123,10 @@ def boundless(end: float, value: float) -> str | None:
 
 def effect_interval(estimate: Estimate, *, factor: bool = False) -> str:
     """The interval of a ratio in the terms of `effect`, in the direction of its point: `58 to 64`, `2.1 % to 4 %`."""
-    low, high = (estimate.low, estimate.high) if estimate.value >= 1 else (1 / estimate.high, 1 / estimate.low)
     if not _is_factor(max(estimate.value, 1 / estimate.value), factor):
-        return " to ".join(_told_apart(low - 1, high - 1))
+        ends = (estimate.low - 1, estimate.high - 1) if estimate.value >= 1 else (1 - estimate.high, 1 - estimate.low)
+        return " to ".join(_told_apart(*ends))
+    low, high = (estimate.low, estimate.high) if estimate.value >= 1 else (1 / estimate.high, 1 / estimate.low)
     digits = _digits(estimate)
     more = digits - _decimals(max(estimate.value, 1 / estimate.value))
     # No more than its own size asks for: 0.18 to 42, not 41.98.

@@ -17,7 +17,7 @@ from pathlib import Path
 from fathom import locking
 from fathom.errors import FathomError, UsageError
 from fathom.host import leftovers
-from fathom.host.signals import ignoring_signals
+from fathom.host.signals import deferring_signals
 
 PREFIX = ".fathom-scratch-"
 _LOCK = "in-use"
@@ -46,7 +46,7 @@ def directory(parent: Path) -> Iterator[Path]:
     try:
         yield place
     finally:
-        with ignoring_signals():
+        with deferring_signals():
             if os.name == "nt":
                 # An open file cannot be removed there; elsewhere the lock is kept until nothing is left.
                 os.close(lock)
@@ -85,7 +85,7 @@ def _made(parent: Path) -> tuple[Path, int]:
 
 def empty(place: Path) -> None:
     """Removes a run's own directory and everything in it."""
-    with ignoring_signals():
+    with deferring_signals():
         shutil.rmtree(place, ignore_errors=True)
 
 

@@ -21,23 +21,33 @@ _APART_S, _HINT_S = 2.0, 10.0
 
 
 @contextmanager
-def ignoring_signals() -> Iterator[None]:
-    """Ignores both within its context; in the main thread alone, which gets the signals."""
+def deferring_signals() -> Iterator[None]:
+    """Puts both off until its end; in the main thread alone, which gets the signals.
+
+    Programs that are started within are told neither: a terminal tells its whole group of a Ctrl-C, and would end them half-way.
+    """
     if threading.current_thread() is not threading.main_thread():
         yield
         return
-    before = [signal.signal(name, signal.SIG_IGN) for name in _SIGNALS]
+    heard: list[int] = []
+    before = [signal.signal(name, lambda number, _frame: heard.append(number)) for name in _SIGNALS]
+    # Another thread may be told instead, and then Python: the handler above is for that. Programs inherit the mask.
+    masked = signal.pthread_sigmask(signal.SIG_BLOCK, _SIGNALS) if os.name == "posix" else None
     try:
         yield
     finally:
         for name, handler in zip(_SIGNALS, before, strict=True):
             signal.signal(name, handler)
+        if masked is not None:
+            signal.pthread_sigmask(signal.SIG_SETMASK, masked)
+        if heard:
+            signal.raise_signal(heard[-1])
 
 
 def end_at_the_second(code: int) -> None:
     """From now on a second Ctrl-C or SIGTERM ends the process at once with this code, whatever it waits for.
 
-    Those that are ignored do not count. It leaves what a killed process leaves: servers end with it, and the next start
+    It leaves what a killed process leaves: servers end with it, and the next start
     removes the rest.
     """
     if os.name != "posix" or threading.current_thread() is not threading.main_thread():

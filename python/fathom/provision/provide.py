@@ -17,7 +17,7 @@ from typing import Any
 
 from fathom.host import leftovers
 from fathom.host import scratch as scratch_space
-from fathom.host.signals import ignoring_signals
+from fathom.host.signals import deferring_signals
 from fathom.provision import directory, existing, filesystem, loop, places, volumes
 from fathom.provision.copies import Copy
 from fathom.provision.database import kinds
@@ -96,10 +96,10 @@ def provided(
             yield _provide(requirements, scratch, host, stack, copies)
         except BaseException:
             # The failure is reported; what could not be undone is found by the next start.
-            with ignoring_signals(), suppress(ProvisionError):
+            with deferring_signals(), suppress(ProvisionError):
                 stack.close()
             raise
-        with ignoring_signals():
+        with deferring_signals():
             stack.close()
 
 

@@ -7,9 +7,10 @@ from dataclasses import dataclass
 
 from fathom.analysis.advice.price import doubts, forgone, losses_of, worse
 from fathom.analysis.advice.rule import RuleInput
+from fathom.analysis.headline import open_evidence
 from fathom.analysis.model import Group, Reserve, Source, soonest
 from fathom.analysis.variants import label
-from fathom.analysis.words import capital, evidence, listed, percent
+from fathom.analysis.words import capital, listed, percent
 from fathom.finding import Evidence, Finding, Remedy, Severity
 
 _WITHOUT = {Source.CREDITS: "it needs no burst credits", Source.CACHE: "it fills no cache"}
@@ -48,7 +49,7 @@ def alike(groups: Sequence[Group], given: RuleInput) -> Finding:
     alone = len(sides) == 1
     within = f"within {percent(cells[0].margin)}{' at every load' if len(first.comparisons) > 1 else ''}"
     sure = cells[0].equivalence or cells[0].ratio
-    said = f" ({evidence(sure)})" if sure is not None and len(cells) == 1 else ""
+    said = f" ({open_evidence(cells[0], sure)})" if sure is not None and len(cells) == 1 else ""
     what = f"{capital(names[0])} and {base} are" if alone else f"{capital(listed(names))} are equivalent to {base}"
     losses = list(dict.fromkeys(words for side in sides for words in side.lost))
     ending = any(end is not None for side in sides for end in side.reserves)

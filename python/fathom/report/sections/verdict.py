@@ -165,8 +165,8 @@ def _of_comparison(context: Context, leading: Comparison) -> Banner:
         factor = is_latency(leading)
         known = has_interval(ratio) and ratio.low < ratio.high
         size, ends = effect_of(ratio, factor=factor), effect_interval(ratio, factor=factor) if known else ""
-        if known and leading.verdict is Verdict.UNDECIDED:
-            size, ends = quotient(leading)
+        if known and leading.verdict in (Verdict.UNDECIDED, Verdict.EQUIVALENT):
+            size, ends = quotient(leading, ratio)
         facts.append(("Difference", size))
         facts += [(f"{level(ratio.level)} interval", ends)] if ends else []
         facts.append(("Rounds", f"{ratio.n}"))

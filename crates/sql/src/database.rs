@@ -122,21 +122,44 @@ pub trait Database {
     }
 }
 
+/// Settings with which a power cut may damage the database, by name and value, and what it may do.
+const DAMAGING: [(&str, &str, &str); 5] = [
+    ("fsync", "off", "fsync is off: a power cut may damage the database"),
+    ("innodb_flush_method", "nosync", "innodb_flush_method is nosync: a power cut may damage the database"),
+    (
+        "innodb_flush_method",
+        "littlesync",
+        "innodb_flush_method is littlesync: a power cut may damage the database",
+    ),
+    (
+        "full_page_writes",
+        "off",
+        "full_page_writes is off: a power cut may damage pages that are being written, unless the storage writes each whole",
+    ),
+    (
+        "innodb_doublewrite",
+        "off",
+        "innodb_doublewrite is off: a power cut may damage pages that are being written, unless the storage writes each whole",
+    ),
+];
+
 /// What a crash may take of what was committed, by the facts of [`Database::facts`]; words for a report.
 pub fn may_lose(kind: DatabaseKind, facts: &BTreeMap<String, String>) -> String {
-    if facts.get("fsync").is_some_and(|fsync| fsync == "off") {
-        return "fsync is off: a power cut may damage the database".to_owned();
-    }
     let says = |name: &str, value: &str| facts.get(name).is_some_and(|fact| fact.eq_ignore_ascii_case(value));
-    // With a binary log a commit waits for that log instead, and InnoDB recovers what is in it.
-    if says("innodb_flush_log_at_trx_commit", "1") && says("log_bin", "ON") && !says("sync_binlog", "1") {
-        return "a power cut may take commits whose binary log was not yet flushed (sync_binlog)".to_owned();
-    }
+    let mut lost: Vec<&str> =
+        DAMAGING.iter().filter(|(name, value, _)| says(name, value)).map(|(_, _, what)| *what).collect();
     let value =
         facts.get(kind.dialect().durability_setting).map(|value| value.to_lowercase()).unwrap_or_default();
-    match kind.dialect().durabilities.iter().find(|known| known.value == value) {
-        Some(Durability { loses: "", .. }) => "nothing: a commit waits for the log".to_owned(),
-        Some(known) => known.loses.to_owned(),
+    let known = kind.dialect().durabilities.iter().find(|known| known.value == value);
+    // With a binary log a commit waits for that log instead, and InnoDB recovers what is in it.
+    if says("innodb_flush_log_at_trx_commit", "1") && says("log_bin", "ON") && !says("sync_binlog", "1") {
+        lost.push("a power cut may take commits whose binary log was not yet flushed (sync_binlog)");
+    } else {
+        lost.extend(known.map(|known| known.loses).filter(|loses| !loses.is_empty()));
+    }
+    match known {
+        _ if !lost.is_empty() => lost.join("; "),
+        Some(_) => "nothing: a commit waits for the log".to_owned(),
         None => "not known".to_owned(),
     }
 }
@@ -157,6 +180,18 @@ mod tests {
                 assert_eq!(words.starts_with("nothing"), known.loses.is_empty(), "{kind:?} {words}");
                 facts.insert("fsync".to_owned(), "off".to_owned());
                 assert!(may_lose(kind, &facts).contains("damage"));
+                for (name, value) in [
+                    ("innodb_flush_method", "nosync"),
+                    ("innodb_doublewrite", "OFF"),
+                    ("full_page_writes", "off"),
+                ] {
+                    let facts = BTreeMap::from([
+                        (kind.dialect().durability_setting.to_owned(), known.value.to_owned()),
+                        (name.to_owned(), value.to_owned()),
+                    ]);
+                    let words = may_lose(kind, &facts);
+                    assert!(words.starts_with(name) && words.ends_with(known.loses), "{kind:?} {words}");
+                }
             }
             assert!(kind.dialect().durabilities[0].loses.is_empty());
             assert_eq!(may_lose(kind, &BTreeMap::new()), "not known");

@@ -17,6 +17,7 @@ from typing import Any
 
 from fathom.host import leftovers
 from fathom.host import scratch as scratch_space
+from fathom.host.mounts import file_system
 from fathom.host.signals import deferring_signals
 from fathom.provision import directory, existing, filesystem, loop, places, volumes
 from fathom.provision.copies import Copy
@@ -125,12 +126,23 @@ def _provide(
     }
     if status is not None and not host.dry:
         volumes.drained(status)
-    facts = {} if host.dry else places.facts(found)
+    facts = {} if host.dry else places.facts(found) | _in_memory(paths)
     if status is not None and not host.dry:
         facts.update(volumes.facts(status))
     for server in servers.values():
         facts.update({f"databases.{server.database.name}.{key}": value for key, value in server.facts.items()})
     return Provided(servers, found, facts, requirements.volumes, paths, status, daemon)
+
+
+def _in_memory(paths: Mapping[str, ServerPaths]) -> dict[str, str]:
+    """What the databases lose whose data or log lie on no disk, as the fact of a loss."""
+    told = {}
+    for name, its in paths.items():
+        where = [directory for directory in (its.data, its.log) if directory is not None and directory.exists()]
+        kinds = [system.mount.kind for system in map(file_system, where) if system.in_memory]
+        if kinds:
+            told[f"databases.{name}.files.may_lose"] = f"its files are in memory ({kinds[0]}): a restart takes all of them"
+    return told
 
 
 def _place(host: Host, place: Place, scratch: Path, mount: Path | None, stack: ExitStack) -> Path:

@@ -1,8 +1,10 @@
 //! Settings that workloads of virtual users share: how many, at which pace, how transactions are sent, and SQLite's pragmas.
 
+use std::ops::RangeInclusive;
+
 use fathom_job::Demand;
 use fathom_job::draw::Arrivals;
-use fathom_runtime::{Clock, MILLISECOND, Nanos, SECOND};
+use fathom_runtime::{Clock, Nanos, SECOND};
 use fathom_settings::{Choice, Data, FromValue, Key, Problem, Section, Value};
 use fathom_units::{Percent, Span};
 
@@ -82,6 +84,9 @@ pub struct Common {
     pub pragmas: String,
 }
 
+/// How long may be measured, and at what intervals.
+pub(crate) const MEASURED: RangeInclusive<Span> = Span::from_micros(1000)..=Span::from_secs(1_000_000_000);
+
 impl Common {
     /// Reads them. `pauses` is the key of the users' own pauses, if they make any; `ramp` holds where none is stated.
     pub(crate) fn read(section: &mut Section<'_>, pauses: Option<&str>, ramp: Span) -> Self {
@@ -95,8 +100,8 @@ impl Common {
             pauses: pauses.is_some(),
             pace: pace(section, pauses),
             ramp,
-            duration: section.or("duration", Span::from_secs(60)).as_nanos().max(MILLISECOND),
-            interval: section.or("interval", Span::from_secs(1)).as_nanos().max(MILLISECOND),
+            duration: section.or_in("duration", Span::from_secs(60), MEASURED).as_nanos(),
+            interval: section.or_in("interval", Span::from_secs(1), MEASURED).as_nanos(),
             repeated: section.optional::<Percent>("repeated").map_or(0.0, Percent::fraction),
             load_sessions: section.or_in::<u32>("load_sessions", 4, 1..=64),
             checksum: section.or("checksum", false),

@@ -4,12 +4,12 @@ use std::path::PathBuf;
 
 use fathom_engine::insert::{Transaction, Until};
 use fathom_job::several::{COUNT, OWN};
-use fathom_runtime::{MILLISECOND, Nanos};
+use fathom_runtime::Nanos;
 use fathom_settings::{Choice, Data, FromValue, Key, Problem, Section, VolumeName};
 use fathom_units::{Bytes, Span};
 
 use super::table::Table;
-use crate::settings::{Journal, Synchronous};
+use crate::settings::{Journal, MEASURED, Synchronous};
 
 /// The database that needs neither a server nor a table.
 pub(super) const SQLITE: &str = "sqlite";
@@ -206,7 +206,7 @@ impl Config {
             (None, None) => Location::Named(database),
         };
         let rows = section.optional_in::<u64>("rows", 1..=1_000_000_000);
-        let duration = section.optional::<Span>("duration");
+        let duration = section.optional_in("duration", MEASURED);
         if rows.is_some() && duration.is_some() {
             section.error_at(
                 "duration",
@@ -249,7 +249,7 @@ impl Config {
             innodb_flush_log_at_trx_commit: section.optional_in("innodb_flush_log_at_trx_commit", 0..=2),
             page_size,
             cpu_per_row: section.or("cpu_per_row", Span::from_micros(10)).as_nanos(),
-            interval: section.or("interval", Span::from_secs(1)).as_nanos().max(MILLISECOND),
+            interval: section.or_in("interval", Span::from_secs(1), MEASURED).as_nanos(),
         };
         section.is_clean().then_some(config)
     }

@@ -30,7 +30,8 @@ _COLUMNS = (
 )
 _NOTE = (
     "As the kernel counts at the block device under each place (/proc/diskstats), means over the runs. Latency runs "
-    "from when the kernel queued a request to its completion; on a shared disk, what others do there counts."
+    "from when the kernel queued a request to its completion; on a shared disk, what others do there counts. "
+    "Linux counts a flush by itself as a write without bytes, too."
 )
 _NOTHING = "A row of dashes: the runs were too short, or sampled too seldom, for figures of that place alone."
 

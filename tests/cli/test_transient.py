@@ -132,7 +132,7 @@ duration = "60s"
 [[workload.phases]]
 name = "burst"
 duration = "10s"
-rate = 6000
+rate = 7000
 
 [compare]
 metric = "latency_ms"
@@ -147,7 +147,7 @@ def test_a_cache_that_holds_a_burst_back_is_told_what_would_let_it_in(
     study = tmp_path / "study.toml"
     study.write_text(BURST.replace("@spans@", 'drain_target = "5min"\nlag_max = "5min"' if longer else ""))
     text = said(fathom("simulate", study, "--quiet", "--out", "c"))
-    assert ("cannot sustain 6,000/s in phase burst" in text) != longer
+    assert ("cannot sustain 7,000/s in phase burst" in text) != longer
     assert ('volumes.cached.drain_target = "5min" volumes.cached.lag_max = "5min"' in text) != longer
 
 

@@ -59,9 +59,8 @@ impl Known {
 
     /// A flush has covered so many changes.
     pub fn flushed(&mut self, changes: u64) {
-        while let Some((_, piece)) = self.answered.pop_front_if(|(change, _)| *change <= changes) {
-            push(&mut self.durable, piece);
-        }
+        let covered = self.answered.partition_point(|(change, _)| *change <= changes);
+        self.answered.drain(..covered).for_each(|(_, piece)| push(&mut self.durable, piece));
     }
 
     /// What the server must hold.

@@ -5,7 +5,8 @@
 //! address says `nbds`. Sends up to `depth` requests at a time, over `connections` connections if the server says that
 //! a flush on one covers the others. Sectors and the largest request are the server's. A write with FUA is sent as one,
 //! or as a write and a flush if the server does not support FUA. Zeroes are sent as a length where the server can take
-//! that. If the server does not support trim, a trim does nothing.
+//! that. A trim is sent as zeroes that may be a hole, where the server can take those, so that it reads as zeroes everywhere;
+//! otherwise as a trim, or not at all.
 //!
 //! # Why
 //! A leg of a `mirror` on another host; a cache in front of a remote volume; other programs' images without their

@@ -114,8 +114,16 @@ impl Volume for Nbd {
         self.ask(request, Question::Flush, false, Part { offset: 0, length: 0, buf: None }).await
     }
 
+    fn trims_to_zeroes(&self) -> bool {
+        self.can(Offered::can_write_zeroes)
+    }
+
     async fn trim(&self, request: &Request) -> Result<()> {
         self.check(Kind::Trim)?;
+        // Zeroes may be a hole there as well, and all copies read alike after them.
+        if self.can(Offered::can_write_zeroes) {
+            return self.ask_all(request, Question::WriteZeroes, None, LONGEST).await;
+        }
         // A trim is advice: a server that cannot take it has taken note.
         if !self.can(Offered::can_trim) {
             return Ok(());

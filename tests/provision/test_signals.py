@@ -13,21 +13,26 @@ import pytest
 from fathom.host.signals import deferring_signals
 
 
+def _clean_up(number: signal.Signals, done: list[str]) -> None:
+    with deferring_signals():
+        os.kill(os.getpid(), number)
+        subprocess.run([sys.executable, "-c", "import time; time.sleep(0.05)"], check=True)
+        done.append("cleaned up")
+
+
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 @pytest.mark.parametrize("elsewhere", [False, True])
 def test_a_signal_is_put_off_and_not_forgotten(number: signal.Signals, elsewhere: bool) -> None:
     before = signal.signal(number, signal.default_int_handler)
-    done = []
+    done: list[str] = []
     # A thread that does not block it may be told in the place of the main one.
     over = threading.Event()
     other = threading.Thread(target=over.wait, daemon=True)
     if elsewhere:
         other.start()
     try:
-        with pytest.raises(KeyboardInterrupt), deferring_signals():
-            os.kill(os.getpid(), number)
-            subprocess.run([sys.executable, "-c", "import time; time.sleep(0.05)"], check=True)
-            done.append("cleaned up")
+        with pytest.raises(KeyboardInterrupt):
+            _clean_up(number, done)
         assert done == ["cleaned up"]
         assert signal.getsignal(number) is signal.default_int_handler
         with deferring_signals():

@@ -24,7 +24,8 @@ _APART_S, _HINT_S = 2.0, 10.0
 def deferring_signals() -> Iterator[None]:
     """Puts both off until its end; in the main thread alone, which gets the signals.
 
-    Programs that are started within are told neither: a terminal tells its whole group of a Ctrl-C, and would end them half-way.
+    Programs that are started within are told neither: a terminal tells its whole group of a Ctrl-C, and would end them
+    half-way.
     """
     if threading.current_thread() is not threading.main_thread():
         yield
@@ -32,7 +33,7 @@ def deferring_signals() -> Iterator[None]:
     heard: list[int] = []
     before = [signal.signal(name, lambda number, _frame: heard.append(number)) for name in _SIGNALS]
     # Another thread may be told instead, and then Python: the handler above is for that. Programs inherit the mask.
-    masked = signal.pthread_sigmask(signal.SIG_BLOCK, _SIGNALS) if os.name == "posix" else None
+    masked = signal.pthread_sigmask(signal.SIG_BLOCK, _SIGNALS) if hasattr(signal, "pthread_sigmask") else None
     try:
         yield
     finally:

@@ -141,7 +141,9 @@ def _in_memory(paths: Mapping[str, ServerPaths]) -> dict[str, str]:
         where = [directory for directory in (its.data, its.log) if directory is not None and directory.exists()]
         kinds = [system.mount.kind for system in map(file_system, where) if system.in_memory]
         if kinds:
-            told[f"databases.{name}.files.may_lose"] = f"its files are in memory ({kinds[0]}): a restart takes all of them"
+            told[f"databases.{name}.files.may_lose"] = (
+                f"its files are in memory ({kinds[0]}): a restart takes all of them"
+            )
     return told
 
 

@@ -26,8 +26,8 @@ _MORE_OFTEN = 0.5
 _MOST = 0.8
 """Part of the time from which a disk is slow all the time."""
 _AS_SLOW = 0.8
-"""Part of the latency from which other moments are as slow: one writer that waits for each has now less than one outstanding
-and now more."""
+"""Part of the latency from which other moments are as slow: one writer that waits for each has now less than one
+outstanding and now more."""
 
 
 def examine(system: System) -> Iterator[Finding]:

@@ -168,7 +168,7 @@ def _means(context: Context) -> Table:
     ordered = sorted(context.analysis.summaries, key=lambda s: (names.index(s.metric), context.place(s.variant)))
     rows = [_mean_row(context, summary) for summary in _of_one_place(context, ordered)]
     folded = len(rows) > (12 if context.analysis.comparisons else 24)
-    note = "Arithmetic means over the rounds. Values beside a ratio are geometric ones, so that their quotient is the ratio."
+    note = "Arithmetic means over the rounds. Values beside a ratio are geometric ones: their quotient is the ratio."
     compared = note if context.analysis.comparisons else None
     return Table("means", "Means by variant", *cells.without_empty(columns, rows), compared, collapsed=folded)
 

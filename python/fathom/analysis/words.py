@@ -124,8 +124,9 @@ def boundless(end: float, value: float) -> str | None:
 def effect_interval(estimate: Estimate, *, factor: bool = False) -> str:
     """The interval of a ratio in the terms of `effect`, in the direction of its point: `58 to 64`, `2.1 % to 4 %`."""
     if not _is_factor(max(estimate.value, 1 / estimate.value), factor):
-        ends = (estimate.low - 1, estimate.high - 1) if estimate.value >= 1 else (1 - estimate.high, 1 - estimate.low)
-        return " to ".join(_told_apart(*ends))
+        worse = estimate.value < 1
+        least, most = (1 - estimate.high, 1 - estimate.low) if worse else (estimate.low - 1, estimate.high - 1)
+        return " to ".join(_told_apart(least, most))
     low, high = (estimate.low, estimate.high) if estimate.value >= 1 else (1 / estimate.high, 1 / estimate.low)
     digits = _digits(estimate)
     more = digits - _decimals(max(estimate.value, 1 / estimate.value))

@@ -203,9 +203,9 @@ impl Live {
         (0..self.legs.len()).filter(|leg| self.legs[*leg].standing.get() != Standing::Away)
     }
 
-    /// Whether all legs, also those that are away, hold the same after a trim.
+    /// Whether all legs that take part hold the same after a trim; what changes meanwhile is copied to those that are away.
     pub(super) fn trims_to_zeroes(&self) -> bool {
-        self.legs.iter().all(|leg| leg.handle.trims_to_zeroes())
+        self.attached().all(|leg| self.legs[leg].handle.trims_to_zeroes())
     }
 
     /// Whether a leg is being rebuilt.

@@ -81,7 +81,7 @@ size = "1TiB"
 kind = "throttle"
 backing = "disk"
 iops = 100
-iops_burst = { peak = 3000, credits = 26000, initial = 26000 }
+iops_burst = { peak = 3000, credits = 20000, initial = 20000 }
 
 [volumes.data]
 kind = "writeback"
@@ -123,7 +123,7 @@ def test_requests_that_were_never_answered_meet_no_limit_on_the_latency(fathom: 
     median, tail = report["goals"]
     assert tail["worst"] < 2000, "the completed writes were fast enough"
     assert (tail["passed"], tail["met"]) == (False, 0)
-    assert 0.1 < tail["left_out"]["share"] < 0.5
+    assert 0.3 < tail["left_out"]["share"] < 0.5
     assert (median["passed"], median["left_out"]) == (True, None), "more than half were answered in time"
     found = fathom("simulate", study, "--find-max", "workload.rate=1000..8000", "--out", "found")
     assert "8000 meets" not in found.stdout

@@ -122,40 +122,34 @@ pub trait Database {
     }
 }
 
-/// Settings with which a power cut may damage the database, by name and value, and what it may do.
+/// What a power cut may damage: all of it, or pages that are being written.
+const ALL: &str = "the database";
+const TORN: &str = "pages that are being written, unless the storage writes each whole";
+/// Settings with which a power cut may damage a database, by name and value, and what of it.
 const DAMAGING: [(&str, &str, &str); 5] = [
-    ("fsync", "off", "fsync is off: a power cut may damage the database"),
-    ("innodb_flush_method", "nosync", "innodb_flush_method is nosync: a power cut may damage the database"),
-    (
-        "innodb_flush_method",
-        "littlesync",
-        "innodb_flush_method is littlesync: a power cut may damage the database",
-    ),
-    (
-        "full_page_writes",
-        "off",
-        "full_page_writes is off: a power cut may damage pages that are being written, unless the storage writes each whole",
-    ),
-    (
-        "innodb_doublewrite",
-        "off",
-        "innodb_doublewrite is off: a power cut may damage pages that are being written, unless the storage writes each whole",
-    ),
+    ("fsync", "off", ALL),
+    ("innodb_flush_method", "nosync", ALL),
+    ("innodb_flush_method", "littlesync", ALL),
+    ("full_page_writes", "off", TORN),
+    ("innodb_doublewrite", "off", TORN),
 ];
 
 /// What a crash may take of what was committed, by the facts of [`Database::facts`]; words for a report.
 pub fn may_lose(kind: DatabaseKind, facts: &BTreeMap<String, String>) -> String {
     let says = |name: &str, value: &str| facts.get(name).is_some_and(|fact| fact.eq_ignore_ascii_case(value));
-    let mut lost: Vec<&str> =
-        DAMAGING.iter().filter(|(name, value, _)| says(name, value)).map(|(_, _, what)| *what).collect();
+    let set = DAMAGING.iter().filter(|(name, value, _)| says(name, value));
+    let mut lost: Vec<String> =
+        set.map(|(name, value, what)| format!("{name} is {value}: a power cut may damage {what}")).collect();
     let value =
         facts.get(kind.dialect().durability_setting).map(|value| value.to_lowercase()).unwrap_or_default();
     let known = kind.dialect().durabilities.iter().find(|known| known.value == value);
     // With a binary log a commit waits for that log instead, and InnoDB recovers what is in it.
     if says("innodb_flush_log_at_trx_commit", "1") && says("log_bin", "ON") && !says("sync_binlog", "1") {
-        lost.push("a power cut may take commits whose binary log was not yet flushed (sync_binlog)");
+        lost.push(
+            "a power cut may take commits whose binary log was not yet flushed (sync_binlog)".to_owned(),
+        );
     } else {
-        lost.extend(known.map(|known| known.loses).filter(|loses| !loses.is_empty()));
+        lost.extend(known.map(|known| known.loses.to_owned()).filter(|loses| !loses.is_empty()));
     }
     match known {
         _ if !lost.is_empty() => lost.join("; "),

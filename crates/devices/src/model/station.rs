@@ -34,7 +34,8 @@ pub(super) struct Station {
     random: Random,
     // When each server is free, the earliest first.
     free: BinaryHeap<Reverse<Nanos>>,
-    // When the device is done with each of the last requests, as many as there are servers; of one that is busy beyond answers of both kinds.
+    // When the device is done with each of the last requests, as many as there are servers. Of one that is busy longer than until
+    // its answers, to reads and to writes.
     done: Option<VecDeque<Nanos>>,
     // Where the last request ended: the one that starts there pays no positioning.
     head: u64,

@@ -30,8 +30,13 @@ impl Piece {
     }
 
     fn meets(&self, range: &Range<u64>) -> bool {
-        self.offset < range.end && self.offset + u64::from(self.length) > range.start
+        meet(&(self.offset..self.offset + u64::from(self.length)), range)
     }
+}
+
+/// Whether two ranges have a byte in common.
+pub fn meet(one: &Range<u64>, other: &Range<u64>) -> bool {
+    one.start < other.end && other.start < one.end
 }
 
 /// Pieces of the last writes, and of those that a flush has covered.

@@ -11,7 +11,7 @@ use fathom_volume::{Error, ErrorKind, Pool, Result};
 
 use super::connection::{self, Connection, Loss, Owner};
 use super::job::Job;
-use super::known::{Known, Piece};
+use super::known::{Known, Piece, meet};
 use super::reach::{Open, Target};
 
 /// Between the first attempts to reach a server that was lost; doubled every time, up to [`LONGEST_PAUSE`].
@@ -226,11 +226,7 @@ impl Session {
     fn remember(&self, job: &Job) {
         let Some(buf) = job.payload() else { return };
         let range = job.range();
-        let meets = |other: &Job| {
-            let other_range = other.range();
-            other.harms_late() && other_range.start < range.end && range.start < other_range.end
-        };
-        if self.jobs.borrow().values().any(|other| meets(other)) {
+        if self.jobs.borrow().values().any(|other| other.harms_late() && meet(&other.range(), &range)) {
             return;
         }
         let piece = buf.with(|bytes| Piece::of(job.offset, bytes, self.terms.logical_sector));
@@ -252,14 +248,17 @@ impl Session {
     pub async fn keep(self: Rc<Self>, first: Option<Vec<Open>>) {
         let mut first = first;
         while !self.closed.get() {
-            let connections = match first.take() {
-                Some(open) => self.connect(open),
+            let again = first.is_none();
+            let open = match first.take() {
+                Some(open) => open,
                 None => {
                     let Some(open) = self.reach().await else { return };
-                    self.connect(open)
+                    open
                 }
             };
+            let connections = self.connect(open);
             if self.is_as_known(&connections[0]).await {
+                self.count(|counts| counts.reconnected += u64::from(again));
                 self.begin();
                 self.watch().await;
             }
@@ -341,9 +340,6 @@ impl Session {
 
     /// Requests are sent from now on, first those that are unanswered.
     fn begin(&self) {
-        if self.counts.get().lost > 0 || *self.phase.borrow() != Phase::Waiting {
-            self.count(|counts| counts.reconnected += 1);
-        }
         self.phase.replace(Phase::Up);
         self.hear();
         let jobs: Vec<(u64, Rc<Job>)> =

@@ -120,19 +120,30 @@ pub(crate) fn follow(
     keys: impl FnOnce(&mut Settings),
 ) -> Result<usize, String> {
     let accepting = with(setup, keys);
-    match opened(&accepting, image, history)? {
-        (Outcome::Open(prefix), testbed) => {
-            let after = testbed.image();
-            match opened(setup, &after, history)? {
-                (Outcome::Open(again), _) if again == prefix => Ok(prefix),
-                (Outcome::Open(again), _) => Err(format!("the next start shows {again} instead of {prefix}")),
-                (Outcome::Damaged, _) => Err("the next start finds damage".to_owned()),
-                (Outcome::Refused(why), _) => Err(format!("the next start is refused: {why}")),
-            }
+    let (prefix, testbed) = match opened(&accepting, image, history)? {
+        (Outcome::Open(prefix), testbed) => (prefix, testbed),
+        (Outcome::Damaged, _) => return Err("the advice is followed, and a read finds damage".to_owned()),
+        (Outcome::Refused(why), _) => return Err(format!("the advice is followed and refused: {why}")),
+    };
+    let again = |setup: &Setup, image: &Image, when: &str| match opened(setup, image, history)? {
+        (Outcome::Open(again), _) if again == prefix => Ok(()),
+        (Outcome::Open(again), _) => Err(format!("{when} shows {again} instead of {prefix}")),
+        (Outcome::Damaged, _) => Err(format!("{when} finds damage")),
+        (Outcome::Refused(why), _) => Err(format!("{when} is refused: {why}")),
+    };
+    again(setup, &testbed.image(), "the next start")?;
+    let trace = testbed.trace.borrow().clone();
+    let mut media = Media::new(image);
+    // A third of the events here, and others for the next image.
+    for (event, turn) in (prefix..).enumerate().take(trace.len()) {
+        if media.step(&trace) && turn.is_multiple_of(3) {
+            let when = format!("the start after a power cut at event {event} of {}", trace.len());
+            let policy = Policy::ALL[turn / 3 % Policy::ALL.len()];
+            let cut = media.cut(policy, &mut Random::new(event as u64, "while the advice is followed"));
+            again(&accepting, &cut, &when)?;
         }
-        (Outcome::Damaged, _) => Err("the advice is followed, and a read finds damage".to_owned()),
-        (Outcome::Refused(why), _) => Err(format!("the advice is followed and refused: {why}")),
     }
+    Ok(prefix)
 }
 
 /// The records of a log: where each begins and ends on the device.
@@ -144,7 +155,7 @@ fn records(cache: &[u8]) -> Vec<(usize, usize)> {
     found.collect()
 }
 
-/// Holes of every size everywhere in the dirty log. `marked`: the superblock says up to where it was flushed; otherwise
+/// Holes of every size everywhere in the dirty log, over a record's header or its payload. `marked`: the superblock says up to where it was flushed; otherwise
 /// later records have to.
 ///
 /// # Errors
@@ -156,15 +167,17 @@ pub fn holes(setup: &Setup, marked: bool, random: &mut Random, share: f64) -> Re
     let all = records(&image[setup.cache()]);
     let segment = setup.settings.segment as usize;
     for first in 2..all.len() {
-        for blocks in HOLES {
+        for (blocks, header) in HOLES.into_iter().flat_map(|blocks| [(blocks, true), (blocks, false)]) {
             if !random.chance(share) {
                 continue;
             }
-            let start = all[first].0;
+            let start = if header { all[first].0 } else { all[first].0 + BLOCK };
             let end = (start + blocks * BLOCK).min(image[setup.cache()].len());
             let mut holed = image.clone();
             holed[setup.cache()][start..end].fill(0);
-            let at = |why| format!("a hole of {blocks} blocks over record {first} of {}: {why}", all.len());
+            let part = if header { "" } else { "the payload of " };
+            let at =
+                |why| format!("a hole of {blocks} blocks over {part}record {first} of {}: {why}", all.len());
             let proof = all.iter().any(|(at, _)| *at >= end && (at - 2 * BLOCK).is_multiple_of(segment));
             let floor = life.history.len();
             match opened(&setup, &holed, &life.history).map_err(at)?.0 {

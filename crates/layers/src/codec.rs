@@ -18,9 +18,9 @@ const CRC_AT: usize = 8;
 /// Where the fields of a sealed block begin: after magic, checksum and version.
 const FIELDS_AT: usize = 16;
 
-/// The version of everything this layer writes: 3 and 4 added fields behind those of 2, which read as zero, "not known", in
+/// The version of everything this layer writes: 3 to 5 added fields behind those of 2, which read as zero, "not known", in
 /// blocks of an earlier version. An earlier Fathom would drop them.
-const VERSION: u32 = 4;
+const VERSION: u32 = 5;
 /// The oldest version that is read.
 const OLDEST: u32 = 2;
 

@@ -1,10 +1,10 @@
 //! What every case does first: build a group over an image, open it or be refused.
 
-use fathom_crash_tests::crash::Image;
+use fathom_crash_tests::crash::{Image, Media, Policy};
 use fathom_crash_tests::group::Setup;
 use fathom_crash_tests::testbed::Testbed;
 use fathom_layers::writeback::{Group, Settings};
-use fathom_runtime::SECOND;
+use fathom_runtime::{Random, SECOND};
 use fathom_volume::Error;
 
 /// A group that destages only when it is told to, or when its cache is full.
@@ -17,11 +17,26 @@ pub fn lazy() -> Setup {
     setup
 }
 
-/// An open group over these disks.
+/// An open group over these disks, which opens as well if power was cut while it did, and shows the same.
 pub fn opened(setup: &Setup, image: Image) -> Testbed<Group> {
-    let testbed = Testbed::group(setup, image, setup.settings.clone(), 20_000, 1);
-    testbed.open().unwrap_or_else(|why| panic!("it opens, and says: {why}"));
-    testbed
+    let open = |image: Image, when: &str| {
+        let testbed = Testbed::group(setup, image, setup.settings.clone(), 20_000, 1);
+        testbed.open().unwrap_or_else(|why| panic!("it opens{when}, and says: {why}"));
+        testbed
+    };
+    let testbed = open(image.clone(), "");
+    let (trace, mut media) = (testbed.trace.borrow().clone(), Media::new(&image));
+    let shown = testbed.read_all(setup);
+    for event in 0..trace.len() {
+        if media.step(&trace) {
+            let policy = Policy::ALL[event % Policy::ALL.len()];
+            let cut = media.cut(policy, &mut Random::new(event as u64, "while it opens"));
+            let again = open(cut, &format!(" after a power cut at event {event} of {}", trace.len()));
+            assert_eq!(again.read_all(setup), shown, "event {event} of {}", trace.len());
+        }
+    }
+    // Reading takes time, which some cases count.
+    open(image, "")
 }
 
 /// Why a group over these disks does not open; that it wrote nothing.

@@ -47,6 +47,8 @@ pub struct CacheSuper {
     pub flushed_seq: u64,
     /// Records of earlier incarnations prove nothing behind the end of the log: their loss was accepted.
     pub floor: u64,
+    /// And from this position on they are none: what stood there was given up; 0 if nothing was.
+    pub given_up_from: u64,
     /// Position where this log began, and the number of its first extent; 0 if not known.
     pub began: (u64, u64),
     /// Bytes of the redo ring's volume; 0 if not known.
@@ -60,6 +62,13 @@ pub struct CacheSuper {
 }
 
 impl CacheSuper {
+    /// The oldest incarnation whose record may be part of the log at this position. What was given up there is whole but for
+    /// a payload, and nothing overwrites it before the first write after that.
+    pub fn oldest_at(&self, position: u64) -> u64 {
+        let is_given_up = self.given_up_from != 0 && position >= self.given_up_from;
+        if is_given_up { self.base.max(self.floor) } else { self.base }
+    }
+
     /// Into a block.
     pub fn encode(&self, block: &mut [u8]) {
         let mut writer = Writer::new(block, CACHE_MAGIC);
@@ -77,7 +86,7 @@ impl CacheSuper {
             .word(self.began.0)
             .word(self.began.1)
             .word(self.ring_volume);
-        writer.half(self.life).half(self.before).half(self.root);
+        writer.half(self.life).half(self.before).half(self.root).word(self.given_up_from);
         writer.seal();
     }
 
@@ -105,12 +114,13 @@ impl CacheSuper {
             life: reader.half(),
             before: reader.half(),
             root: reader.half(),
+            given_up_from: reader.word(),
         };
         let Self { counter, generation, incarnation, base, start, length, segment, tail, seq, .. } = found;
         let (flushed_seq, began) = (found.flushed_seq, found.began);
         let numbers = [counter, generation, incarnation, base, start, length, tail, seq];
         let countable = are_countable(&numbers)
-            && are_countable(&[flushed_seq, began.0, began.1, found.floor, found.ring_volume]);
+            && are_countable(&[flushed_seq, began.0, began.1, found.floor, found.ring_volume, found.given_up_from]);
         let block = BLOCK as u64;
         let shaped = segment >= block && segment.is_multiple_of(block) && length.is_multiple_of(segment);
         // Writes are counted from 1 on.
@@ -364,7 +374,7 @@ mod tests {
             let seq = seq.max(1);
             let (mut block, uuid) = (vec![0; BLOCK], [9; 16]);
             let chain = chain as u32;
-            let cache = CacheSuper { counter, uuid, generation, incarnation, base: batch, dirty, start, length, segment, tail, chain, seq, leg: epoch, flushed_seq: seq, floor: batch, began: (tail, seq), ring_volume: start, life: chain, before: !chain, root: chain / 2 };
+            let cache = CacheSuper { counter, uuid, generation, incarnation, base: batch, dirty, start, length, segment, tail, chain, seq, leg: epoch, flushed_seq: seq, floor: batch, given_up_from: length, began: (tail, seq), ring_volume: start, life: chain, before: !chain, root: chain / 2 };
             cache.encode(&mut block);
             prop_assert_eq!(CacheSuper::decode(&block), Some(cache));
             prop_assert_eq!(OriginSuper::decode(&block), None);

@@ -81,6 +81,14 @@ pub struct Verdict {
     pub as_found: bool,
 }
 
+impl Verdict {
+    /// The position from which on the log of earlier incarnations is given up.
+    pub fn given_up_from(&self) -> u64 {
+        let kept = self.chosen.as_ref().filter(|_| self.loss.is_some());
+        kept.map_or(u64::MAX, |chosen| chosen.log.scanned.end.end)
+    }
+}
+
 impl From<Error> for NoLog {
     fn from(error: Error) -> Self {
         Self::InTheWay(error)

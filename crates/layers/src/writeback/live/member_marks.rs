@@ -125,9 +125,12 @@ impl MemberMarks {
 
     /// Has the group's superblock require what the marks say.
     pub fn require(&self, origin: &mut OriginSuper) {
-        for marked in self.marks.borrow().iter().flatten() {
+        let marks = self.marks.borrow();
+        // Where older volumes are brought up to date they say so one after the other.
+        let oldest = marks.iter().flatten().map(|marked| marked.mark.opened).min();
+        origin.marked = oldest.unwrap_or(origin.marked);
+        for marked in marks.iter().flatten() {
             let mark = &marked.mark;
-            origin.marked = mark.opened;
             for entry in origin.members.iter_mut().filter(|entry| entry.name == mark.name) {
                 entry.seq = mark.seq;
             }

@@ -159,6 +159,7 @@ impl Opening {
                     leg: 0,
                     flushed_seq: 0,
                     floor: incarnation,
+                    given_up_from: 0,
                     began: (tail, seq),
                     ring_volume: 0,
                     life: 0,
@@ -173,6 +174,7 @@ impl Opening {
         superblock.before = origin.life;
         if loss.is_some() {
             superblock.floor = incarnation;
+            superblock.given_up_from = chosen.as_ref().map_or(0, |chosen| chosen.log.scanned.end.end);
         }
         let legs = self.legs(incarnation, caches, chosen.as_ref());
         let scanned = chosen.map(|chosen| chosen.log.scanned);

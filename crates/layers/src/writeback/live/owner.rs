@@ -14,6 +14,9 @@ use super::scan::{begin, scan};
 use super::state::Point;
 use super::superblocks::Instead;
 
+/// The code of an open that accepted a loss and was cut off.
+const INTERRUPTED: &str = "loss_interrupted";
+
 impl Opening {
     /// What to continue from, given devices that stand at `origin` when the redo ring is in place.
     ///
@@ -121,14 +124,16 @@ impl Opening {
     ) -> std::result::Result<Log, NoLog> {
         let superblock = self.owners_cache(leg, origin, cache).await?;
         let log = self.scan_log(leg, *superblock, self.accepts(origin)).await?;
-        // An open that accepted a loss was cut off before the backing side knew: it is accepted once more.
         if log.superblock.generation > origin.generation {
-            let why = "an open that accepted a loss was cut off".to_owned();
-            let mut lost = self.lost_cache(leg, "loss_interrupted", why);
-            lost.kept = Some(log);
-            return Err(lost.into());
+            return Err(self.cut_off(leg, Some(log)).into());
         }
         Ok(log)
+    }
+
+    /// An open that accepted a loss was cut off before the backing side knew: it is accepted once more.
+    fn cut_off(&self, leg: usize, kept: Option<Log>) -> Lost {
+        let why = "an open that accepted a loss was cut off".to_owned();
+        Lost { kept, ..self.lost_cache(leg, INTERRUPTED, why) }
     }
 
     /// What a device's log holds; of one that names places outside of the volumes, what stands before that.
@@ -238,6 +243,9 @@ impl Opening {
             );
             return lost("other_copy", why);
         }
+        if !origin.legs.contains(&cache.leg) && cache.generation > origin.generation {
+            return Err(self.cut_off(leg, None).into());
+        }
         if !origin.legs.contains(&cache.leg) {
             return lost("cache_behind", format!("cache device `{device}` missed writes"));
         }
@@ -299,7 +307,11 @@ impl Opening {
         }
         loss.writes = known.saturating_sub(loss.seq);
         let in_the_way = self.in_the_way(origin, caches);
-        if !self.accepts(origin) {
+        // It gave up the log to go back to this moment.
+        let goes_back = lost.code == INTERRUPTED
+            && lost.kept.is_none()
+            && self.parts.settings.accept_rollback == Some(seq);
+        if !self.accepts(origin) && !goes_back {
             return Err(self.lost_log(origin, &lost, &loss, in_the_way.is_some()));
         }
         in_the_way.map_or(Ok((loss, lost.kept)), Err)
@@ -339,6 +351,7 @@ impl Opening {
             leg: origin.legs[0],
             flushed_seq: 0,
             floor: 0,
+            given_up_from: 0,
             began: (0, 0),
             ring_volume: 0,
             life: origin.life,
@@ -351,8 +364,8 @@ impl Opening {
 /// Of several devices without a log: the one that keeps most, and why each is none.
 fn none_of(lost: Vec<Lost>, known: u64) -> Lost {
     let why = lost.iter().map(|lost| lost.why.clone()).collect::<Vec<_>>().join("; ");
-    let kept = |lost: &Lost| lost.kept.as_ref().map(|log| log.scanned.end.seq);
-    let mut best = lost.into_iter().max_by_key(kept).expect("a group has a cache device");
+    let most = |lost: &Lost| (lost.kept.as_ref().map(|log| log.scanned.end.seq), lost.code == INTERRUPTED);
+    let mut best = lost.into_iter().max_by_key(most).expect("a group has a cache device");
     best.why = why;
     best.known = best.known.max(known);
     best

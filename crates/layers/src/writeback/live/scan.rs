@@ -191,7 +191,7 @@ async fn next(
                 && head.position == position
                 && head.previous == after.crc
                 && head.first_seq == after.seq + 1
-                && head.incarnation >= superblock.base
+                && head.incarnation >= superblock.oldest_at(position)
                 && header.layout.total <= space.segment - position % space.segment
         });
         if let Some(mut header) = header {

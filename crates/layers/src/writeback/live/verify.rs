@@ -60,11 +60,15 @@ impl Opening {
         report.seq = foreseen.seq;
         report.log_seq = foreseen.seq;
         let mut counts = vec![origin.owner != 0; caches.len()];
+        let mut given_up_from = u64::MAX;
         match self.decide(&foreseen, &caches).await {
             Ok(verdict) => {
                 if let Some(loss) = verdict.loss {
                     report.note(format!("the settings say to go on with a loss: {loss}"));
+                    // Whatever is not gone on from is given up.
+                    counts.fill(false);
                 }
+                given_up_from = verdict.given_up_from();
                 let fits = self.check_log_sectors(verdict.chosen.as_ref());
                 fits.unwrap_or_else(|refused| report.refused(&refused));
                 if let Some(chosen) = verdict.chosen {
@@ -76,7 +80,7 @@ impl Opening {
         }
         for (leg, cache) in caches.iter().enumerate() {
             if let Some(cache) = cache.filter(|cache| cache.uuid == origin.uuid && counts[leg]) {
-                self.check_log(leg, &foreseen, &cache, report).await?;
+                self.check_log(leg, &foreseen, &cache, given_up_from, report).await?;
             }
         }
         Ok(())
@@ -136,17 +140,19 @@ impl Opening {
         Ok(state)
     }
 
-    /// Every record of the log from its tail on, header and payload, also where an open believes the header.
+    /// Every record of the log from its tail up to what is given up, header and payload, also where an open believes the header.
     async fn check_log(
         &self,
         leg: usize,
         origin: &OriginSuper,
         cache: &CacheSuper,
+        given_up_from: u64,
         report: &mut Report,
     ) -> Result<()> {
         let Parts { pool, caches, context, .. } = &self.parts;
         let device = &caches[leg];
-        let found = scan_headers(pool, device, cache).await?;
+        let mut found = scan_headers(pool, device, cache).await?;
+        found.headers.retain(|header| header.head.position < given_up_from);
         let space = space_of(cache);
         let (mut damaged, mut last_flushed) = (Vec::new(), 0);
         'log: for headers in found.headers.chunks(WIDTH) {

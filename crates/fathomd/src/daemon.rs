@@ -14,7 +14,7 @@ use crate::cut::Cancellation;
 use crate::exports::{Exports, Served};
 use crate::fuse::Mount;
 use crate::legs::{tell_of_caches, tell_of_legs};
-use crate::listeners::Listeners;
+use crate::listeners::{Claims, Listeners};
 use crate::log::exit;
 use crate::memory::give_back_when_idle;
 use crate::notify::notify;
@@ -34,13 +34,14 @@ pub fn run(settings: Settings, directory: &Path, early: EarlySignals) -> Result<
     if !wrong.is_empty() {
         return Err(wrong.join("; "));
     }
+    let claims = Claims::take(&settings.daemon)?;
     // Wide entries carry FUSE's commands.
     let wide = settings.fuse.is_some();
     let setup = RingSetup { wide, busy_poll: settings.daemon.busy_poll, ..RingSetup::default() };
     let site = site(setup, directory, seed()?)?;
     let built = Stack::build_of_what_is_there(&settings.volumes, &settings.roots(), &site);
     let stack = built.map_err(|error| error.to_string())?;
-    site.runtime().block_on(live(settings, &stack, early)).map_err(|deadlock| deadlock.to_string())?
+    site.runtime().block_on(live(settings, claims, &stack, early)).map_err(|deadlock| deadlock.to_string())?
 }
 
 /// Whether a cache, a mirror or a pool would refuse the start. Writes nothing, not even what they write on their own opens; the
@@ -104,7 +105,12 @@ async fn tell_of_failure(ring: Ring) {
     notify("STATUS=io_uring fails: restart the daemon");
 }
 
-async fn live(settings: Settings, stack: &Stack<'_>, early: EarlySignals) -> Result<(), String> {
+async fn live(
+    settings: Settings,
+    claims: Claims,
+    stack: &Stack<'_>,
+    early: EarlySignals,
+) -> Result<(), String> {
     let (context, pool) = (stack.site().context(), stack.site().pool());
     let ring = context.ring().ok_or("the daemon runs on the real clock only")?.clone();
     let signals = early.hand_over(&ring).map_err(|error| cannot_listen(&error))?;
@@ -153,7 +159,7 @@ async fn live(settings: Settings, stack: &Stack<'_>, early: EarlySignals) -> Res
         context.spawn(tell_of_legs(context.clone(), Rc::clone(mirror)));
     }
     context.spawn(tell_of_caches(context.clone(), state.lifecycle.clone()));
-    let listeners = Listeners::open(&state, &ring, &common)?;
+    let listeners = Listeners::open(claims, &state, &ring, &common)?;
     if let Some(fuse) = &settings.fuse {
         let mount = Mount::open(&context, &common.pool, &common.exports, fuse).await?;
         tracing::info!(mount = %mount.place().display(), transport = mount.transport.get().name(), "mounted");

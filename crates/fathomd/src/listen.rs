@@ -13,6 +13,24 @@ use std::time::Duration;
 use fathom_runtime::Ring;
 use fathom_wire::Port;
 
+/// The path of a Unix socket that is this process's alone, before anything listens there.
+pub struct Claim {
+    path: PathBuf,
+    lock: File,
+}
+
+impl Claim {
+    /// Takes a path, see [`is_free`].
+    ///
+    /// # Errors
+    /// A sentence that says what is in the way.
+    pub fn take(path: &Path) -> Result<Self, String> {
+        let lock = lock(path)?;
+        is_free(path)?;
+        Ok(Self { path: path.to_owned(), lock })
+    }
+}
+
 /// A Unix socket in the file system, removed when this is dropped.
 pub struct UnixSocket {
     pub port: Rc<Port>,
@@ -22,34 +40,32 @@ pub struct UnixSocket {
 }
 
 impl UnixSocket {
-    /// Listens at a path with these permissions. A socket that a killed daemon left is replaced; one that somebody
-    /// answers, and a file that is no socket, are left alone.
+    /// Listens at a path with these permissions, in the place of a socket that a killed daemon left.
     ///
     /// # Errors
     /// A sentence that says what is in the way.
-    pub fn open(path: &Path, mode: u32, ring: &Ring) -> Result<Self, String> {
+    pub fn open(claim: Claim, mode: u32, ring: &Ring) -> Result<Self, String> {
+        let Claim { path, lock } = claim;
         let says = |what: &str, error: io::Error| format!("{what} {}: {error}", path.display());
-        let lock = lock(path)?;
-        if let Ok(there) = fs::symlink_metadata(path) {
-            if !there.file_type().is_socket() {
-                return Err(format!("{} exists and is not a socket: move it", path.display()));
+        // A recovery may have taken minutes since the path was taken.
+        is_free(&path)?;
+        match fs::remove_file(&path) {
+            Err(error) if error.kind() != io::ErrorKind::NotFound => {
+                return Err(says("cannot remove the old socket", error));
             }
-            if is_answered(path) {
-                return Err(format!("another program listens at {}", path.display()));
-            }
-            fs::remove_file(path).map_err(|error| says("cannot remove the old socket", error))?;
+            _ => {}
         }
         // Until the mode is set nobody but the owner may connect.
         // SAFETY: umask touches no memory.
         let before = unsafe { libc::umask(0o177) };
-        let bound = UnixListener::bind(path);
+        let bound = UnixListener::bind(&path);
         // SAFETY: as above.
         unsafe { libc::umask(before) };
         let listener = bound.map_err(|error| says("cannot listen at", error))?;
-        fs::set_permissions(path, Permissions::from_mode(mode))
+        fs::set_permissions(&path, Permissions::from_mode(mode))
             .map_err(|error| says("cannot set the permissions of", error))?;
         let port = Port::new(listener, ring).map_err(|error| says("cannot listen at", error))?;
-        Ok(Self { port: Rc::new(port), path: path.to_owned(), _lock: lock })
+        Ok(Self { port: Rc::new(port), path, _lock: lock })
     }
 }
 
@@ -58,6 +74,32 @@ impl Drop for UnixSocket {
         // The lock file stays: removing it would let two daemons each hold a lock of the same name.
         let _ = fs::remove_file(&self.path);
     }
+}
+
+/// Whether a daemon may listen at a path. A socket that a killed daemon left may be replaced; one that somebody answers, and
+/// a file that is no socket, are left alone.
+///
+/// # Errors
+/// A sentence that says what is in the way.
+pub fn is_free(path: &Path) -> Result<(), String> {
+    match fs::symlink_metadata(path) {
+        Ok(there) if !there.file_type().is_socket() => {
+            Err(format!("{} exists and is not a socket: move it", path.display()))
+        }
+        Ok(_) if is_answered(path) => Err(format!(
+            "another program listens at {}: stop it, or choose another path",
+            path.display()
+        )),
+        _ => Ok(()),
+    }
+}
+
+/// Whether a daemon has the lock beside this socket.
+pub fn is_served(socket: &Path) -> bool {
+    let Ok(lock) = File::open(lock_path(socket)) else { return false };
+    // SAFETY: integers only; the descriptor is ours, and its lock ends with it.
+    let status = unsafe { libc::flock(lock.as_raw_fd(), libc::LOCK_SH | libc::LOCK_NB) };
+    status != 0 && io::Error::last_os_error().kind() == io::ErrorKind::WouldBlock
 }
 
 /// Whether somebody answers at a socket, and goes on answering: for a daemon that was killed a moment ago the kernel

@@ -10,7 +10,8 @@ use fathom_wire::Port;
 use crate::connection::{ClientTransport, Common, Connection};
 use crate::cut::{CountGuard, UndecidedPeers};
 use crate::http;
-use crate::listen::{self, UnixSocket};
+use crate::listen::{self, Claim, UnixSocket};
+use crate::settings::Daemon;
 use crate::state::State;
 
 /// How long to wait when there are no descriptors left for new clients.
@@ -18,6 +19,25 @@ const BREATH: Nanos = 100 * MILLISECOND;
 /// Clients of one listener that have not chosen an export yet; a newcomer beyond that cuts off the one that has waited
 /// longest.
 pub const MOST_UNDECIDED: usize = 16;
+
+/// The paths of the sockets in the file system, taken before any volume is opened: a start that cannot listen changes nothing.
+pub struct Claims {
+    socket: Claim,
+    status: Option<Claim>,
+}
+
+impl Claims {
+    /// Takes the paths of the settings.
+    ///
+    /// # Errors
+    /// A sentence that says what is in the way.
+    pub fn take(daemon: &Daemon) -> Result<Self, String> {
+        let says = |key: &str, told: String| format!("[daemon] `{key}`: {told}");
+        let socket = Claim::take(&daemon.socket).map_err(|told| says("socket", told))?;
+        let status = daemon.status.as_deref().map(Claim::take).transpose();
+        Ok(Self { socket, status: status.map_err(|told| says("status", told))? })
+    }
+}
 
 /// The listening sockets; those in the file system go when this is dropped.
 pub struct Listeners {
@@ -30,12 +50,17 @@ impl Listeners {
     ///
     /// # Errors
     /// A sentence that says what is in the way.
-    pub fn open(state: &Rc<State>, ring: &Ring, common: &Rc<Common>) -> Result<Self, String> {
+    pub fn open(
+        claims: Claims,
+        state: &Rc<State>,
+        ring: &Ring,
+        common: &Rc<Common>,
+    ) -> Result<Self, String> {
         let settings = &state.settings;
-        let unix = Rc::new(UnixSocket::open(&settings.socket, settings.socket_mode, ring)?);
+        let unix = Rc::new(UnixSocket::open(claims.socket, settings.socket_mode, ring)?);
         let mut listeners = Self { nbd: Vec::new(), unix: vec![Rc::clone(&unix)] };
-        if let Some(path) = &settings.status {
-            let listener = Rc::new(UnixSocket::open(path, 0o600, ring)?);
+        if let Some(claim) = claims.status {
+            let listener = Rc::new(UnixSocket::open(claim, 0o600, ring)?);
             state.context.spawn(http::serve(Rc::clone(state), Rc::clone(&listener.port), http::Access::All));
             listeners.unix.push(listener);
         }

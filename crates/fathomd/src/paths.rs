@@ -10,7 +10,7 @@ use std::path::Path;
 use fathom_settings::Section;
 use fathom_stack::{canonical, folder};
 
-use crate::listen::{is_a_lock, lock_path};
+use crate::listen::{is_a_lock, is_free, is_served, lock_path};
 
 /// Bytes of a Unix socket's path at most: `sun_path` has 108, and one ends the text.
 const LONGEST_SOCKET: usize = 107;
@@ -63,18 +63,15 @@ pub fn check_mount(section: &mut Section<'_>, mount: &Path, sockets: &[Option<&P
     }
 }
 
-/// What a start would meet at these paths: sentences that say what, where and what to do. Nothing is opened or made.
+/// What a start would meet at these paths: sentences that say what, where and what to do. Nothing is opened or made. A socket
+/// that is served is no fault while a daemon has its lock: it is the one of these settings.
 pub fn problems(socket: &Path, status: Option<&Path>, mounted: Option<&Path>) -> Vec<String> {
     let mut found: Vec<String> = Vec::new();
     let sockets = [("socket", Some(socket)), ("status", status)];
     for (key, path) in sockets {
         let Some(path) = path else { continue };
-        let told = folder_of(path).err().or_else(|| match fs::symlink_metadata(path) {
-            Ok(there) if !there.file_type().is_socket() => {
-                Some(format!("{} exists and is not a socket: move it", path.display()))
-            }
-            _ => lock_of(path).err(),
-        });
+        let is_free = || if is_served(path) { Ok(()) } else { is_free(path) };
+        let told = folder_of(path).and_then(|()| lock_of(path)).and_then(|()| is_free()).err();
         found.extend(told.map(|told| format!("[daemon] `{key}`: {told}")));
     }
     if let Some(status) = status

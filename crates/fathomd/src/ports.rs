@@ -1,16 +1,14 @@
 //! TCP addresses: whether a start could listen there.
 
-use std::fs::File;
 use std::io::{self, ErrorKind};
 use std::net::{IpAddr, SocketAddr, ToSocketAddrs};
-use std::os::fd::AsRawFd;
 use std::path::Path;
 use std::time::Duration;
 
 use fathom_settings::Section;
 use socket2::{Domain, Socket, Type};
 
-use crate::listen::lock_path;
+use crate::listen::is_served;
 use crate::settings::Daemon;
 
 /// An address that a key of `[daemon]` may have.
@@ -102,14 +100,6 @@ fn bind(place: SocketAddr) -> io::Result<()> {
     // As the standard library does for listeners: the remains of ended connections do not count.
     socket.set_reuse_address(true)?;
     socket.bind(&place.into())
-}
-
-/// Whether a daemon has the lock beside this socket.
-fn is_served(socket: &Path) -> bool {
-    let Ok(lock) = File::open(lock_path(socket)) else { return false };
-    // SAFETY: integers only; the descriptor is ours, and its lock ends with it.
-    let status = unsafe { libc::flock(lock.as_raw_fd(), libc::LOCK_SH | libc::LOCK_NB) };
-    status != 0 && io::Error::last_os_error().kind() == ErrorKind::WouldBlock
 }
 
 /// Whether two listeners would be in each other's way.

@@ -1,16 +1,16 @@
-//! Files and block devices that volumes stand on: each has one user, as each volume has.
+//! Files, block devices and exports of other servers that volumes stand on: each has one user, as each volume has.
 
 use std::path::Path;
 
 use fathom_settings::{Diagnostics, Problem};
-use fathom_volume::NamedFile;
+use fathom_volume::{NamedExport, NamedFile};
 
 use crate::place::Place;
 use crate::volumes::{Node, Volumes};
 
 impl Volumes {
     /// Checks that no two of these volumes and all below them are one file, under whichever names, a loop device and what is
-    /// below it, or a disk and its partition; false if two are. Readers may share one. Relative paths begin in `directory`.
+    /// below it, a disk and its partition, or one export; false if two are. Readers may share one. Relative paths begin in `directory`.
     pub fn check_files(&self, roots: &[String], directory: &Path, diagnostics: &Diagnostics) -> bool {
         let before = diagnostics.reported();
         let mut taken: Vec<(Place, &Node, NamedFile<'_>)> = Vec::new();
@@ -45,6 +45,28 @@ impl Volumes {
             }
             taken.push((at, node, file));
         }
+        self.check_exports(roots, diagnostics);
         diagnostics.reported() == before
+    }
+
+    /// The same of exports of other servers.
+    fn check_exports(&self, roots: &[String], diagnostics: &Diagnostics) {
+        let mut taken: Vec<(&Node, NamedExport)> = Vec::new();
+        for node in self.used(roots.iter().map(String::as_str)).into_iter().map(|index| &self.nodes[index]) {
+            let Some(export) = node.blueprint.remote() else { continue };
+            let same = |(_, other): &&(&Node, NamedExport)| {
+                other.at == export.at && !(other.read_only && export.read_only)
+            };
+            if let Some((user, _)) = taken.iter().find(same) {
+                let message = format!("this is the export of `{}`, too", user.name);
+                let help = "an export has one user: give each volume an export of its own";
+                diagnostics.push(node.problem(
+                    &self.source,
+                    Some(export.key),
+                    Problem::new(message, help),
+                ));
+            }
+            taken.push((node, export));
+        }
     }
 }

@@ -234,6 +234,11 @@ pub trait Blueprint: std::fmt::Debug {
         None
     }
 
+    /// The export of another server that holds its data; None if that is elsewhere.
+    fn remote(&self) -> Option<NamedExport> {
+        None
+    }
+
     /// Makes the node live. `name` is its name in the settings and that of its seam.
     ///
     /// # Errors
@@ -246,6 +251,17 @@ pub trait Blueprint: std::fmt::Debug {
 pub struct NamedFile<'a> {
     /// As it is written; [`Env::path`] says where it lies.
     pub path: &'a str,
+    /// Nothing is written to it: it may have other readers.
+    pub read_only: bool,
+}
+
+/// An export of another server that settings name.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct NamedExport {
+    /// The key that names it.
+    pub key: &'static str,
+    /// Server and export: the same text for the same one, as far as the settings tell.
+    pub at: String,
     /// Nothing is written to it: it may have other readers.
     pub read_only: bool,
 }

@@ -69,7 +69,9 @@ use fathom_nbd::client::Offered;
 use fathom_runtime::{Nanos, RingSetup, Runtime, SECOND, Semaphore};
 use fathom_settings::{Key, Section};
 use fathom_units::Span;
-use fathom_volume::{Blueprint, Env, Error, ErrorKind, Geometry, Handle, NodeKind, Result, manual};
+use fathom_volume::{
+    Blueprint, Env, Error, ErrorKind, Geometry, Handle, NamedExport, NodeKind, Result, manual,
+};
 use fathom_wire::Address;
 use fathom_wire::tls::{self, Identity};
 
@@ -332,6 +334,10 @@ impl Blueprint for Config {
         let logical_sector = self.logical_sector?;
         let physical_sector = self.physical_sector.unwrap_or(logical_sector).max(logical_sector);
         Some(Box::new(memory::Config { size: self.size?, logical_sector, physical_sector }))
+    }
+
+    fn remote(&self) -> Option<NamedExport> {
+        Some(NamedExport { key: "uri", at: self.uri.server_and_export(), read_only: self.read_only })
     }
 
     fn build(&self, env: &Env, name: &str, _: Vec<Handle>) -> Result<Handle> {

@@ -74,6 +74,14 @@ impl Uri {
         };
         Ok(Self { text: text.to_owned(), place, export, tls })
     }
+
+    /// The same for every way to write it; a host may still have several names.
+    pub fn server_and_export(&self) -> String {
+        match &self.place {
+            Endpoint::Unix(path) => format!("{path} {}", self.export),
+            Endpoint::Tcp(host, port) => format!("{}:{port} {}", host.to_ascii_lowercase(), self.export),
+        }
+    }
 }
 
 /// `host`, `host:port`, `[v6]`, `[v6]:port`.

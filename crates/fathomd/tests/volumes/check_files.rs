@@ -9,7 +9,7 @@ use std::thread::{sleep, spawn};
 use std::time::Duration;
 
 use crate::common::check::{check, refused, refused_as, text};
-use crate::common::{Client, Daemon, directory, host, sockets, success};
+use crate::common::{Client, Daemon, MEMORY, directory, host, sockets, success};
 use serde_json::Value;
 
 /// One file, exported as it is.
@@ -146,6 +146,25 @@ fn two_volumes_on_one_file_are_refused_under_whichever_names() {
         refused(&directory, &two(first, second), 2, "are a disk and its partition");
     }
     refused(&directory, &two("a.img", &part), 2, by_loop);
+}
+
+#[test]
+fn two_volumes_on_one_export_are_refused_however_it_is_written() {
+    let directory = directory();
+    let served = Daemon::start(MEMORY);
+    let socket = served.socket().display().to_string();
+    let legs = |first: &str, second: &str| {
+        let leg = |name: &str, uri: &str| format!("[volumes.{name}]\nkind = \"nbd\"\nuri = \"{uri}\"\n");
+        format!(
+            "{}{}{}[volumes.disk]\nkind = \"mirror\"\nlegs = [\"a\", \"b\"]\n[exports.disk]\nvolume = \"disk\"\n",
+            sockets(&directory),
+            leg("a", first),
+            leg("b", second)
+        )
+    };
+    let uri = |export: &str| format!("nbd+unix:///{export}?socket={socket}");
+    refused(&directory, &legs(&uri("disk"), &uri("%64isk")), 2, "this is the export of `a`, too");
+    refused(&directory, &legs("nbd://Db2/data", "nbd://db2:10809/data"), 2, "this is the export of `a`, too");
 }
 
 /// The volume that was made of it is named by the layer above; the device, and the size it needs, are what a person can mend.

@@ -4,6 +4,7 @@
 use std::fs::{self, Permissions};
 use std::net::TcpListener;
 use std::os::unix::fs::{PermissionsExt, symlink};
+use std::os::unix::net::{UnixListener, UnixStream};
 
 use crate::common::certificates::certificates;
 use crate::common::check::{check, refused, text};
@@ -110,6 +111,40 @@ fn keys_that_are_missing_or_of_another_certificate_are_refused() {
         .expect("writable");
     let found = check(&directory.join("fathomd.toml"), &[]);
     assert_eq!(found.status.code(), Some(0), "{}", text(&found));
+}
+
+#[test]
+fn a_socket_that_another_program_answers_is_refused_before_a_volume_is_opened() {
+    let directory = directory();
+    let at = |name: &str| directory.join(name).display().to_string();
+    let settings = |socket: &str, status: &str| {
+        format!(
+            "[daemon]\nsocket = \"{}\"\nstatus = \"{}\"\n[volumes.backing]\nkind = \"file\"\npath = \"backing.img\"\n\
+             [volumes.cache]\nkind = \"file\"\npath = \"cache.img\"\n\
+             [volumes.disk]\nkind = \"writeback\"\nbacking = \"backing\"\ncache = \"cache\"\nsegment = \"64KiB\"\n\
+             [exports.disk]\nvolume = \"disk\"\n",
+            at(socket),
+            at(status)
+        )
+    };
+    for name in ["backing.img", "cache.img"] {
+        fs::write(at(name), vec![0; 8 << 20]).expect("writable");
+    }
+    let other = UnixListener::bind(at("other.sock")).expect("writable");
+    for (socket, status) in [("other.sock", "status.sock"), ("nbd.sock", "other.sock")] {
+        refused(&directory, &settings(socket, status), 1, "another program listens at");
+        assert!(UnixStream::connect(at("other.sock")).is_ok(), "it is still there");
+    }
+    for name in ["backing.img", "cache.img"] {
+        assert!(fs::read(at(name)).expect("it is there").iter().all(|byte| *byte == 0), "{name} was written");
+    }
+    // Nobody answers there any more.
+    drop(other);
+    let daemon = Daemon::make_in(&directory, &settings("other.sock", "status.sock"));
+    assert!(daemon.log().contains("\"serving\""), "{}", daemon.log());
+    let found = check(&directory.join("fathomd.toml"), &[]);
+    assert!(!text(&found).contains("another program"), "{}", text(&found));
+    drop(daemon);
 }
 
 #[test]

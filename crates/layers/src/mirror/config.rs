@@ -123,7 +123,7 @@ pub const KIND: NodeKind = NodeKind {
             "20%",
             "A rebuild's guaranteed share of each leg's device time.",
         ),
-        Key::optional("resync_io", "size", "256KiB", "One request of a rebuild."),
+        Key::optional("resync_io", "size", "256KiB, or a region", "One request of a rebuild."),
         Key::optional("resync_depth", "count", "16", "Such requests at once."),
         Key::optional("leg_iops", "I/O rate", "learned", "What one leg can do, instead of what is learned."),
         Key::optional(
@@ -210,7 +210,9 @@ fn read_settings(section: &mut Section<'_>) -> Option<Settings> {
     let rules = share::settings::read(section, "leg_iops", "leg_throughput");
     let read = section.or("read", usual.read);
     let region = bytes_or(section, "region", usual.region);
-    let resync_io = bytes_or(section, "resync_io", usual.resync_io);
+    // Of a region that is none this says nothing: the region is told.
+    let most = if region.is_power_of_two() { region } else { usual.region };
+    let resync_io = bytes_or(section, "resync_io", usual.resync_io.min(most));
     let force = section.optional::<String>("force").into_iter().collect();
     let force = generations(section, "force", force);
     let discard = section.one_or_list("discard").unwrap_or_default();

@@ -226,6 +226,8 @@ fn settings_are_read_and_mistakes_named() {
     assert_eq!((found.read, found.region, found.rules.guaranteed), (ReadPolicy::First, 2 << 20, 30));
     assert_eq!(found.rules.stated.iops, Some(3000.0));
     assert_eq!(found.accepted.force.map(|force| force.to_string()).as_deref(), Some("12-00000000000000ff"));
+    let small = read("legs = [\"a\"]\nregion = \"64KiB\"", Config::read).expect("its requests are no larger");
+    assert_eq!(small.settings.resync_io, 64 << 10);
     for text in [
         "legs = []",
         "legs = [\"a\", \"a\"]",

@@ -159,7 +159,21 @@ def test_lvm_touches_no_disk_that_holds_something_and_no_group_that_misses_one(t
     (tmp_path / "lost").mkdir()
     assert run_recorded(made["attach-cache.sh"].text, tmp_path / "lost", {"vgs": "partial"}) == ["exit 1"]
     (tmp_path / "on").mkdir()
-    assert run_recorded(made["attach-cache.sh"].text, tmp_path / "on", {"pvs": "  fathom"}) == ["exit 0"]
+    on = {"pvs": "  fathom", "lvs": "  writecache"}
+    assert run_recorded(made["attach-cache.sh"].text, tmp_path / "on", on) == ["exit 0"]
+    (tmp_path / "half").mkdir()
+    half = {"pvs": "  fathom", "lvs": "  striped"}
+    assert run_recorded(made["attach-cache.sh"].text, tmp_path / "half", half) == ["exit 1"]
+
+
+def test_lvm_calls_nothing_lost_with_a_cache_that_writes_through() -> None:
+    lost, differs = "is lost and the volume is not consistent", "if the disk of dm-writecache is lost"
+    for more, through in (({}, False), ({"durability": "origin"}, True)):
+        data = CACHED["volumes"]["data"] | more
+        made = files("lvm", CACHED | {"volumes": CACHED["volumes"] | {"data": data}})
+        text = made["attach-cache.sh"].text
+        assert ("nothing is lost, every write is on the disks below" in text) == through
+        assert (lost in text, differs in text) == (not through, not through)
 
 
 @pytest.mark.parametrize("at", [None, 0, 3 << 20, (64 << 20) - 8192])
@@ -178,7 +192,8 @@ def test_lvm_sees_data_without_a_signature_and_takes_a_disk_that_it_freed(tmp_pa
         text = re.sub(r"^needs=.*$", "needs=(0)", text, flags=re.MULTILINE)
         folder = tmp_path / name
         folder.mkdir(exist_ok=True)
-        return run_recorded(text.replace("dd if", "/bin/dd if"), folder, {"blockdev": str(64 << 20), "lvs": "cache"})
+        answers = {"blockdev": str(64 << 20), "lvs": "cache" if name.startswith("detach") else "linear"}
+        return run_recorded(text.replace("dd if", "/bin/dd if"), folder, answers)
 
     taken = run("attach-cache.sh")
     assert taken[0] == ("exit 0" if at is None else "exit 1")
@@ -321,6 +336,7 @@ def test_terraform_describes_what_the_catalogue_models() -> None:
         for name, body in named.items()
     }
     volume = blocks["aws_ebs_volume", "data"]
+    assert volume["lifecycle"][0]["prevent_destroy"] and volume["final_snapshot"]
     assert {key: plain(volume[key]) for key in ("type", "size", "throughput")} == {
         "type": "gp3",
         "size": 500,

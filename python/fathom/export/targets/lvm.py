@@ -92,6 +92,12 @@ set -euo pipefail
 vg=${VG:-fathom}
 """
 
+WRITECACHE = (
+    "unlike Fathom: if the disk of dm-writecache is lost, the volume is inconsistent; Fathom opens it at an earlier"
+    " moment",
+    "unlike Fathom: dm-writecache lets writes pass to the slow disk when it is full",
+)
+
 PLACES = """
 # Where a disk is looked at: 17 places of 64 KiB, from its first to its last. What has no signature, as a cache of
 # fathomd or a database's raw volume, is seen by its bytes.
@@ -155,12 +161,13 @@ def _volumes(request: ExportRequest) -> dict[str, tuple[LogicalVolume, LogicalVo
 
 
 def notes(request: ExportRequest) -> list[str]:
-    """What of the sizes does not fit into extents."""
+    """What of the sizes does not fit into extents, and how dm-writecache differs."""
     lines = []
     for root, (below, cache) in _volumes(request).items():
         named = {root: below} | ({f"{root}_cache": cache} if cache is not None else {})
         lines += [f"{name}: {volume.loss}" for name, volume in named.items() if volume.loss is not None]
-    return lines
+    caches = [node for node in request.settings.of_kind("writeback") if not _writes_through(node)]
+    return [*lines, *(WRITECACHE if caches else ())]
 
 
 def write(request: ExportRequest) -> list[File]:
@@ -171,12 +178,15 @@ def write(request: ExportRequest) -> list[File]:
     detach: list[str] = []
     slow: list[tuple[str, int]] = []
     fast: list[tuple[str, int]] = []
+    cached: dict[str, bool] = {}
     for root, (below, cache) in _volumes(request).items():
         slow += [(disk, below.needs) for disk in below.disks]
         create += below.commands(root)
         if cache is not None:
             fast += [(disk, cache.needs) for disk in cache.disks]
-            attach += _attach(_through(request, request.settings.nodes[root]), root, cache)
+            node = _through(request, request.settings.nodes[root])
+            cached[root] = _writes_through(node)
+            attach += _attach(node, root, cache)
             detach += _detach(root)
         create += [
             f'lvchange --permission r "$vg/{root}"'
@@ -189,7 +199,7 @@ def write(request: ExportRequest) -> list[File]:
     files = [File("create.sh", _create(slow, create, bool(fast)), program=True)]
     if fast:
         files += [
-            File("attach-cache.sh", _attach_script(fast, attach), program=True),
+            File("attach-cache.sh", _attach_script(fast, attach, cached), program=True),
             File("detach-cache.sh", _detach_script(fast, detach), program=True),
             File("fathom-lvm-cache.service", UNIT),
         ]
@@ -304,9 +314,13 @@ def _together(sizes: Sequence[int | None], count: int) -> int | None:
     return min(known) * count if known else None
 
 
+def _writes_through(node: Node) -> bool:
+    return node.keys.get("durability") == "origin"
+
+
 def _attach(node: Node, root: str, cache: LogicalVolume) -> list[str]:
     lines = cache.commands(f"{root}_cache")
-    if node.keys.get("durability") == "origin":
+    if _writes_through(node):
         for key in ("lag_target", "destage_depth"):
             if key in node.keys:
                 raise cannot(
@@ -348,18 +362,41 @@ def _create(disks: Sequence[tuple[str, int]], commands: list[str], cached: bool)
     return HEAD + "\n".join(lines) + "\n"
 
 
-def _attach_script(disks: Sequence[tuple[str, int]], commands: list[str]) -> str:
+def _attach_script(disks: Sequence[tuple[str, int]], commands: list[str], cached: dict[str, bool]) -> str:
+    """`cached`: each cached volume, and whether its cache writes through: its loss loses nothing then."""
     return HEAD + (
         "# At every start: after a stop of the instance its local disks are empty, after a reboot the cache is on.\n"
-        f"{_listed(disks)}\n"
-        'if [ "$(pvs --noheadings -o vg_name "${disks[0]}" 2>/dev/null | tr -d \' \')" = "$vg" ]; then\n'
-        '    echo "the cache is on already"\n    exit 0\nfi\n'
+        f"{_listed(disks)}\nvolumes=({' '.join(shell(root) for root in cached)})\n"
         'if vgs --noheadings -o vg_partial "$vg" | grep --quiet partial; then\n'
-        '    echo "error: a disk of $vg is missing: if it was the cache, what was dirty on it is lost and the" \\\n'
-        '        "volumes below are not consistent; restore them (lvconvert --uncache --force, vgreduce)" >&2\n'
+        '    echo "error: a disk of $vg is missing. If it was the cache\'s:" >&2\n'
+        + "".join(f'    echo "{_without_cache(root, through)}" >&2\n' for root, through in cached.items())
+        + '    echo "help: then vgreduce --removemissing $vg, and run this again" >&2\n'
+        "    exit 1\nfi\n"
+        "without=()\n"
+        'for volume in "${volumes[@]}"; do\n'
+        '    case "$(lvs --noheadings -o segtype "$vg/$volume" | tr -d \' \')" in\n'
+        '        writecache | cache) ;;\n        *) without+=("$volume") ;;\n    esac\ndone\n'
+        'if [ ${#without[@]} -eq 0 ]; then\n    echo "the cache is on already"\n    exit 0\nfi\n'
+        'if [ "$(pvs --noheadings -o vg_name "${disks[0]}" 2>/dev/null | tr -d \' \')" = "$vg" ]; then\n'
+        '    echo "error: ${disks[*]} is in $vg, and ${without[*]} has no cache: an attempt was cut off" >&2\n'
+        '    echo "help: lvremove what is there of ${without[*]/%/_cache}, vgreduce $vg ${disks[*]}," \\\n'
+        '        "pvremove ${disks[*]}, and run this again" >&2\n'
         "    exit 1\nfi\n"
         f"{CHECKED}\n"
         'pvcreate --yes "${disks[@]}"\nvgextend "$vg" "${disks[@]}"\n' + "\n".join(commands) + "\n"
+    )
+
+
+def _without_cache(root: str, through: bool) -> str:
+    """What a volume is worth whose cache is lost, and what to do.
+
+    Source: kernel documentation, `device-mapper/cache.rst` (writethrough) and `writecache.rst`; lvmcache(7).
+    """
+    if through:
+        return f"  {root}: nothing is lost, every write is on the disks below: lvconvert --uncache --force $vg/{root}"
+    return (
+        f"  {root}: what was dirty in it is lost and the volume is not consistent: restore it from a backup"
+        f" (lvconvert --uncache --force $vg/{root})"
     )
 
 
@@ -411,12 +448,7 @@ TARGET = Target(
     name="lvm",
     title="LVM",
     order=20,
-    differs={
-        "writeback": (
-            "if the disk of dm-writecache is lost, the volume is inconsistent; Fathom opens it at an earlier moment",
-            "dm-writecache lets writes pass to the slow disk when it is full",
-        )
-    },
+    differs={},
     kinds=KINDS,
     options=frozenset({"devices"}),
     write=write,

@@ -174,7 +174,16 @@ def _volume(node: Node, letter: str) -> str:
             )
         lines.append(f"  throughput        = {rate >> 20}")
     label = f"fathom-{node.name}" if not node.name[0].isalpha() else node.name
-    lines += ["  encrypted         = true", f"  tags              = {{ Name = {hcl(node.name)} }}"]
+    lines += [
+        "  encrypted         = true",
+        "  final_snapshot    = true",
+        f"  tags              = {{ Name = {hcl(node.name)} }}",
+        "",
+        "  # Another zone, as of another `instance_id`, would replace the volume and all that is on it: such a plan fails.",
+        "  lifecycle {",
+        "    prevent_destroy = true",
+        "  }",
+    ]
     return (
         f'resource "aws_ebs_volume" {hcl(label)} {{\n' + "\n".join(lines) + "\n}\n\n"
         f'resource "aws_volume_attachment" {hcl(label)} {{\n'

@@ -202,10 +202,10 @@ def test_only_variants_with_the_model_are_tried_at_the_ends_of_its_range(
 
 STRIPE = """
 title = "A stripe of two gp3 against one"
-volumes.a = { kind = "model", model = "aws/gp3", size = "250GiB" }
-volumes.b = { kind = "model", model = "aws/gp3", size = "250GiB" }
+volumes.a = { kind = "model", model = "aws/gp3", size = "250GiB", slack = "0s" }
+volumes.b = { kind = "model", model = "aws/gp3", size = "250GiB", slack = "0s" }
 volumes.stripe = { kind = "stripe", members = ["a", "b"] }
-volumes.one = { kind = "model", model = "aws/gp3", size = "500GiB", iops = 6000, throughput = "250MiB/s" }
+volumes.one = { kind = "model", model = "aws/gp3", size = "500GiB", iops = 6000, throughput = "250MiB/s", slack = "0s" }
 factors.storage = ["stripe", "one"]
 sets.storage = { stripe = { "workload.volumes" = ["stripe"] }, one = { "workload.volumes" = ["one"] } }
 workload = { kind = "io", size = "8KiB", rate = 4000, ramp = "500ms", duration = "2s" }
@@ -225,8 +225,9 @@ def test_all_volumes_of_a_model_are_at_the_same_end(tmp_path: Path) -> None:
     assert sensitivity.missing(wanted, found) == []
     (comparison,) = analyse(found).comparisons
     assert [one.words for one in comparison.sensitivity] == [
-        "aws/gp3 (a, b and one) at latency 500 us", "aws/gp3 (a, b and one) at latency 3 ms"
-    ]  # fmt: skip
+        "aws/gp3 (a, b and one) at latency 500 us, log-normal sigma 0.25",
+        "aws/gp3 (a, b and one) at latency 3 ms, log-normal sigma 0.7",
+    ]
     assert not comparison.flipped, "one gp3 in place of two of the same latency has the same answer at each end"
     (said,) = analyse(found).assumptions
     assert said.startswith("aws/gp3 (a, b and one): latency 1 ms (500 us to 3 ms)")

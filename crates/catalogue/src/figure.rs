@@ -37,7 +37,7 @@ impl<T: Copy + Quantity> Figure<T> {
 /// Which value of a range is taken where a figure is assumed.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum Assumed {
-    /// The low end: fast, and close to the mean.
+    /// The low end: fast, close to the mean, and with limits that let bursts through.
     Low,
     /// The value itself.
     #[default]
@@ -49,7 +49,7 @@ pub enum Assumed {
 /// An assumed figure with its plausible range, in words.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Assumption {
-    /// What is assumed: `assumed_read`, `assumed_write` or `assumed_shape`.
+    /// What is assumed: `assumed_read`, `assumed_write`, `assumed_shape` or `assumed_slack`.
     pub name: &'static str,
     /// The usual value.
     pub value: String,

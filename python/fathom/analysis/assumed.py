@@ -27,7 +27,12 @@ Place = tuple[str, str] | None
 _NAMED = 4
 """As many volumes of a model are named; of more it is told how many there are."""
 
-WORDS = {"assumed_read": "read latency", "assumed_write": "write latency", "assumed_shape": "distribution"}
+WORDS = {
+    "assumed_read": "read latency",
+    "assumed_write": "write latency",
+    "assumed_shape": "distribution",
+    "assumed_slack": "slack",
+}
 
 
 def assumptions(runs: Sequence[Run]) -> tuple[str, ...]:
@@ -184,17 +189,19 @@ def _other_answer(verdict: Verdict, log: float, margin: float) -> bool:
 
 def end_words(figures: dict[str, str], end: str) -> str:
     """What was assumed at an end of the ranges: `latency 500 us`."""
-    ends = {name: _RANGE.fullmatch(text) for name, text in figures.items() if name != "assumed_shape"}
+    ends = {name: _RANGE.fullmatch(text) for name, text in figures.items()}
     said = {name: found.group(end) for name, found in ends.items() if found is not None}
-    return _joined(said) or f"a {end} latency"
+    return _joined(said, said.get("assumed_shape", "").replace(",", "")) or f"a {end} latency"
 
 
-def _joined(figures: dict[str, str]) -> str:
+def _joined(figures: dict[str, str], shape: str = "the shape of its tail") -> str:
     """Figures of one volume in words; read and write are said once where they are alike."""
     read, write = figures.get("assumed_read"), figures.get("assumed_write")
     parts = [f"latency {read}"] if read and read == write else []
     if not parts:
         parts = [f"{WORDS[name]} {figures[name]}" for name in ("assumed_read", "assumed_write") if name in figures]
     if "assumed_shape" in figures:
-        parts.append("the shape of its tail")
+        parts.append(shape)
+    if "assumed_slack" in figures:
+        parts.append(f"{WORDS['assumed_slack']} {figures['assumed_slack']}")
     return ", ".join(parts)

@@ -168,7 +168,8 @@ pub fn holes(setup: &Setup, marked: bool, random: &mut Random, share: f64) -> Re
     let segment = setup.settings.segment as usize;
     for first in 2..all.len() {
         for (blocks, header) in HOLES.into_iter().flat_map(|blocks| [(blocks, true), (blocks, false)]) {
-            if !random.chance(share) {
+            // A payload alone is all that an open does not see; few of them are still to be read.
+            if (blocks > 1 || header) && !random.chance(share) {
                 continue;
             }
             let start = if header { all[first].0 } else { all[first].0 + BLOCK };
@@ -187,7 +188,10 @@ pub fn holes(setup: &Setup, marked: bool, random: &mut Random, share: f64) -> Re
                 }
                 Outcome::Open(_) => {}
                 Outcome::Damaged => {
-                    follow(&setup, &holed, &life.history, |keys| keys.accept_loss = Some(1)).map_err(at)?;
+                    let kept = follow(&setup, &holed, &life.history, |keys| keys.accept_loss = Some(1));
+                    if kept.map_err(at)? != first {
+                        return Err(at("more or less is kept than what precedes the damage".to_owned()));
+                    }
                 }
                 Outcome::Refused(why) => {
                     let (incarnation, loses) =

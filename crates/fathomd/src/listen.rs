@@ -86,10 +86,9 @@ pub fn is_free(path: &Path) -> Result<(), String> {
         Ok(there) if !there.file_type().is_socket() => {
             Err(format!("{} exists and is not a socket: move it", path.display()))
         }
-        Ok(_) if is_answered(path) => Err(format!(
-            "another program listens at {}: stop it, or choose another path",
-            path.display()
-        )),
+        Ok(_) if is_answered(path) => {
+            Err(format!("another program listens at {}: stop it, or choose another path", path.display()))
+        }
         _ => Ok(()),
     }
 }

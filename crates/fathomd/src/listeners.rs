@@ -50,12 +50,7 @@ impl Listeners {
     ///
     /// # Errors
     /// A sentence that says what is in the way.
-    pub fn open(
-        claims: Claims,
-        state: &Rc<State>,
-        ring: &Ring,
-        common: &Rc<Common>,
-    ) -> Result<Self, String> {
+    pub fn open(claims: Claims, state: &Rc<State>, ring: &Ring, common: &Rc<Common>) -> Result<Self, String> {
         let settings = &state.settings;
         let unix = Rc::new(UnixSocket::open(claims.socket, settings.socket_mode, ring)?);
         let mut listeners = Self { nbd: Vec::new(), unix: vec![Rc::clone(&unix)] };

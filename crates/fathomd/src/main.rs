@@ -141,10 +141,10 @@ fn run(arguments: &Arguments) -> ExitCode {
         return daemon::foresee(&settings, &directory)
             .map_or_else(|why| print(&why, check::FAILED), |()| 0.into());
     }
-    let done = match early {
-        Some(early) => ask_first(&settings, file).and_then(|()| daemon::run(settings, &directory, early)),
+    let done = ask_first(&settings, file).and_then(|()| match early {
+        Some(early) => daemon::run(settings, &directory, early),
         None => create::create(&settings, &directory),
-    };
+    });
     match done {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {

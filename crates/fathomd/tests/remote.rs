@@ -7,7 +7,7 @@
 
 mod common;
 
-use std::fs;
+use std::fs::{self, File};
 use std::io::{Read, Write};
 use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream};
 use std::path::Path;
@@ -17,6 +17,7 @@ use std::thread::{sleep, spawn};
 use std::time::Duration;
 
 use common::certificates::certificates;
+use common::check::{check, text};
 use common::host::can_mount;
 use common::{
     Client, Daemon, FLUSH, MEMORY, WRITE, directory, files, program, sockets, status, success, until,
@@ -198,6 +199,18 @@ fn a_mirror_starts_and_stops_without_a_leg_that_was_left_behind() {
     assert!(daemon.stop().success(), "what a leg that was left behind lacks is no loss: {}", daemon.log());
     std::mem::forget(std::mem::replace(&mut daemon, Daemon::start_in(&here, &settings)));
     assert_eq!(legs(&daemon), ["in-sync", "away"]);
+    // Nor does it need one that is back with less than it must hold.
+    assert!(daemon.stop().success(), "{}", daemon.log());
+    let disk = File::options().write(true).open(there.join("disk")).expect("it was made");
+    disk.set_len(8 << 20).expect("writable");
+    let short = served.replace("32MiB", "8MiB");
+    std::mem::forget(std::mem::replace(&mut server, Daemon::start_in(&there, &short)));
+    let found = check(&here.join("fathomd.toml"), &[]);
+    assert_eq!(found.status.code(), Some(0), "{}", text(&found));
+    std::mem::forget(std::mem::replace(&mut daemon, Daemon::start_in(&here, &settings)));
+    assert_eq!(legs(&daemon), ["in-sync", "away"]);
+    server.kill();
+    disk.set_len(32 << 20).expect("writable");
     std::mem::forget(std::mem::replace(&mut server, Daemon::start_in(&there, &served)));
     until("the leg is rebuilt", || legs(&daemon) == ["in-sync", "in-sync"]);
 }

@@ -60,11 +60,7 @@ impl Volumes {
             if let Some((user, _)) = taken.iter().find(same) {
                 let message = format!("this is the export of `{}`, too", user.name);
                 let help = "an export has one user: give each volume an export of its own";
-                diagnostics.push(node.problem(
-                    &self.source,
-                    Some(export.key),
-                    Problem::new(message, help),
-                ));
+                diagnostics.push(node.problem(&self.source, Some(export.key), Problem::new(message, help)));
             }
             taken.push((node, export));
         }

@@ -75,8 +75,8 @@ impl Lifecycle {
         Ok(())
     }
 
-    /// Makes everything answered durable where it is: every node is flushed, from the top down. What a mirror or a cache
-    /// has left behind counts for nothing.
+    /// Makes everything answered durable where it is: every node is flushed, from the top down, legs by their mirror. What a
+    /// mirror or a cache has left behind counts for nothing.
     ///
     /// # Errors
     /// The first that fails; the others are flushed all the same.
@@ -84,9 +84,26 @@ impl Lifecycle {
         self.flush_counting(&Cell::default()).await
     }
 
+    /// Volumes that a mirror flushes by its own flush, which knows what becomes of a leg that fails.
+    fn flushed_by_mirrors(&self) -> BTreeSet<String> {
+        let mut found = BTreeSet::new();
+        let mut open: Vec<String> =
+            self.mirrors.iter().flat_map(|mirror| self.shapes.children(mirror.name())).collect();
+        while let Some(name) = open.pop() {
+            let node = self.nodes.iter().find(|node| node.name() == name);
+            // A cache's flush ends in the cache.
+            if node.is_some_and(|node| node.kind() != writeback::KIND.name) {
+                open.extend(self.shapes.children(&name));
+            }
+            found.insert(name);
+        }
+        found
+    }
+
     async fn flush_counting(&self, done: &Cell<u64>) -> Result<()> {
         let mut first = Ok(());
-        for node in self.nodes.iter().rev() {
+        let by_mirrors = self.flushed_by_mirrors();
+        for node in self.nodes.iter().rev().filter(|node| !by_mirrors.contains(node.name())) {
             let flushed = node.flush(Request::flush()).await;
             done.set(done.get() + 1);
             // Looked at afterwards: a flush of the mirror may be what leaves a leg behind.

@@ -25,7 +25,9 @@ mod site;
 mod statistics;
 
 pub use answer::Answer;
-pub use blueprint::{Blueprint, Env, NamedExport, NamedFile, NewBesideOld, NewFile, NewFiles, NodeKind, Refused};
+pub use blueprint::{
+    Blueprint, Env, NamedExport, NamedFile, NewBesideOld, NewFile, NewFiles, NodeKind, Refused,
+};
 pub use buffer::{Buf, Pool};
 pub use error::{Error, ErrorKind, Result};
 pub use geometry::Geometry;

@@ -4,10 +4,11 @@
 use std::collections::VecDeque;
 use std::ops::Range;
 
-/// So many pieces are kept at most.
-const MOST: usize = 8;
+/// So many pieces are kept at most: those that were written last, each place once, so that writing the same few places over and
+/// over does not make others forgotten.
+const MOST: usize = 64;
 /// Of each write so many bytes at most, or a sector if that is larger.
-const PIECE: u64 = 4096;
+const PIECE: u64 = 128 << 10;
 
 /// A piece of what was written.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -18,7 +19,7 @@ pub struct Piece {
 }
 
 impl Piece {
-    /// The beginning of a write.
+    /// A write, or how a large one begins.
     pub fn of(offset: u64, bytes: &[u8], sector: u32) -> Self {
         let length = bytes.len().min(PIECE.max(u64::from(sector)) as usize);
         Self { offset, length: length as u32, checksum: crc_fast::crc32_iscsi(&bytes[..length]) }
@@ -86,33 +87,38 @@ mod tests {
     use super::{Known, MOST, Piece};
 
     fn piece(offset: u64) -> Piece {
-        Piece::of(offset, &[offset as u8; 8192], 512)
+        Piece::of(offset, &[offset as u8; 4096], 512)
     }
 
     #[test]
     fn what_a_flush_covers_and_nothing_has_touched_since_is_known() {
         let mut known = Known::default();
-        (1..=12).for_each(|change| known.wrote(Some(change), piece(change * 8192)));
-        known.flushed(11);
+        let last = MOST as u64 + 4;
+        (1..=last).for_each(|change| known.wrote(Some(change), piece(change * 8192)));
+        known.flushed(last - 1);
         let offsets =
             |known: &Known| known.durable().iter().map(|piece| piece.offset / 8192).collect::<Vec<_>>();
-        assert_eq!(offsets(&known), [5, 6, 7, 8, 9, 10, 11], "the last eight that were answered");
+        assert_eq!(offsets(&known), (5..last).collect::<Vec<_>>(), "the last that were answered");
         known.changes(&(7 * 8192 + 4095..7 * 8192 + 4096));
         known.changes(&(8 * 8192 + 4096..9 * 8192));
         known.wrote(None, piece(0));
-        assert_eq!(offsets(&known), [5, 6, 8, 9, 10, 11, 0], "no more of a write than its beginning is kept");
+        let kept: Vec<u64> = (5..last).filter(|place| *place != 7).chain([0]).collect();
+        assert_eq!(offsets(&known), kept, "the places that were changed since are not known");
         known.changes(&(0..u64::MAX));
-        known.flushed(12);
+        known.flushed(last);
         assert!(known.durable().is_empty());
-        (0..20).for_each(|at| known.wrote(None, piece(at * 8192)));
+        (0..2 * MOST as u64).for_each(|at| known.wrote(None, piece(at * 8192)));
         assert_eq!(known.durable().len(), MOST);
     }
 
     #[test]
     fn a_piece_is_told_from_other_bytes() {
         let piece = Piece::of(0, &[7; 8192], 512);
-        assert!(piece.is_in(&[7; 4096]) && !piece.is_in(&[0; 4096]));
+        let mut other = [7; 8192];
+        assert!(piece.is_in(&other));
+        other[8191] = 0;
+        assert!(!piece.is_in(&other), "an end that differs");
         assert_eq!(Piece::of(0, &[7; 512], 512).length, 512);
-        assert_eq!(Piece::of(0, &[7; 32_768], 16_384).length, 16_384);
+        assert_eq!(Piece::of(0, &[7; 1 << 20], 16_384).length, 128 << 10);
     }
 }

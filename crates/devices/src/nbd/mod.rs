@@ -26,8 +26,8 @@
 //!    unanswered write, trim or write-zeroes at any later time, over newer bytes. Then the volume is fenced too.
 //! 3. **A new connection is made only when the old ones are over**: the server has closed them, or the kernel has given
 //!    them up, so that nothing sent before can still be executed. Attempts are 0.1 to 5 s apart and never stop.
-//! 4. **Before anything is sent to a server that is back**, the beginnings of up to eight of the writes that were flushed last are
-//!    read. If it does not hold them, an older copy or something else is in its place: the volume is fenced.
+//! 4. **Before anything is sent to a server that is back**, up to 64 of the places that were written and flushed last are read, up
+//!    to 128 KiB of each. If it does not hold them, an older copy or something else is in its place: the volume is fenced.
 //! 5. After `reconnect`, waiting requests fail, and new ones fail at once, until the server is back.
 //!
 //! A failed flush also fences, and so does a failed write with FUA that the server had begun. A fence holds until the
@@ -77,7 +77,7 @@ use fathom_wire::tls::{self, Identity};
 
 use crate::{memory, sectors};
 use reach::{Open, Target};
-use session::{Session, Terms};
+use session::{Session, Terms, too_short};
 pub use uri::{Endpoint, Uri};
 pub use volume::Nbd;
 
@@ -353,7 +353,11 @@ impl Blueprint for Config {
         let (open, found) = match found {
             Ok(open) => {
                 let offered = open[0].offered;
-                (Some(open), Ok(offered))
+                match self.size.filter(|size| known && env.may_be_absent() && offered.size < *size) {
+                    // As a leg of a mirror that lacks what it must hold: it begins without it.
+                    Some(size) => (None, Err(too_short(&offered, size))),
+                    None => (Some(open), Ok(offered)),
+                }
             }
             // Sizes are known: a mirror can begin without this leg.
             Err(why) if known => (None, Err(why)),

@@ -410,6 +410,11 @@ impl Session {
     }
 }
 
+/// What to do about an export that is shorter than it must be.
+pub fn too_short(offered: &Offered, size: u64) -> String {
+    format!("its export holds {} bytes, and {size} are needed: give it the size it had", offered.size)
+}
+
 impl Owner for Session {
     fn job(&self, cookie: u64) -> Option<Rc<Job>> {
         let job = self.jobs.borrow().get(&cookie).cloned();
@@ -510,10 +515,7 @@ impl Terms {
     pub fn fit(&self, offered: &Offered) -> std::result::Result<(), String> {
         let Self { size, logical_sector, read_only, .. } = self;
         if offered.size < *size {
-            return Err(format!(
-                "its export holds {} bytes, and {size} are needed: give it the size it had",
-                offered.size
-            ));
+            return Err(too_short(offered, *size));
         }
         if offered.block > *logical_sector {
             return Err(format!(

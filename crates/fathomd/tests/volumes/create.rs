@@ -151,3 +151,47 @@ fn a_file_that_is_removed_while_a_start_waits_for_its_lock_is_not_served() {
     assert!(daemon.log().contains("cannot open"), "{}", daemon.log());
     holder.wait().expect("it was ours");
 }
+
+#[test]
+fn a_refused_creation_carries_out_no_loss_of_another_group() {
+    let directory = directory();
+    let settings = |accepts: &str, lag: &str| {
+        let group = |name: &str, more: &str| {
+            format!(
+                "{}{}[volumes.{name}]\nkind = \"writeback\"\nbacking = \"{name}-slow\"\ncache = \"{name}-fast\"\n\
+                 segment = \"64KiB\"\n{lag}{more}{}",
+                file(&format!("{name}-slow"), ""),
+                file(&format!("{name}-fast"), ""),
+                exported(name)
+            )
+        };
+        format!("{}{}{}", sockets(&directory), group("one", accepts), group("two", ""))
+    };
+    let lazy = "lag_target = \"100s\"\nlag_max = \"200s\"\n";
+    let mut daemon = Daemon::make_in(&directory, &settings("", lazy));
+    for name in ["one", "two"] {
+        let mut client = Client::open(&daemon, name);
+        client.write(8192, &[5; 4096]);
+        client.request(FLUSH, 0, 0, 0, &[]);
+        assert_eq!(client.answer(), (0, 0));
+    }
+    daemon.kill();
+    std::mem::forget(daemon);
+    for name in ["one", "two"] {
+        fs::write(directory.join(format!("{name}-fast.img")), vec![0; 8 << 20]).expect("writable");
+    }
+    let bytes = || {
+        let names = ["one-slow", "one-fast", "two-slow", "two-fast"];
+        names.map(|name| fs::read(directory.join(format!("{name}.img"))).expect("it is there"))
+    };
+    let before = bytes();
+    let incarnation = "accept_loss = 2\n";
+    fs::write(directory.join("fathomd.toml"), settings(incarnation, lazy)).expect("writable");
+    let refused = create(&directory.join("fathomd.toml"));
+    let told =
+        String::from_utf8_lossy(&refused.stderr).into_owned() + &String::from_utf8_lossy(&refused.stdout);
+    assert_eq!(refused.status.code(), Some(1), "{told}");
+    assert!(told.contains("group `two`"), "the loss of the other one is accepted: {told}");
+    assert!(bytes() == before, "a refused creation changed something");
+    fs::remove_dir_all(directory).expect("writable");
+}

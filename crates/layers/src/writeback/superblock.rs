@@ -120,7 +120,14 @@ impl CacheSuper {
         let (flushed_seq, began) = (found.flushed_seq, found.began);
         let numbers = [counter, generation, incarnation, base, start, length, tail, seq];
         let countable = are_countable(&numbers)
-            && are_countable(&[flushed_seq, began.0, began.1, found.floor, found.ring_volume, found.given_up_from]);
+            && are_countable(&[
+                flushed_seq,
+                began.0,
+                began.1,
+                found.floor,
+                found.ring_volume,
+                found.given_up_from,
+            ]);
         let block = BLOCK as u64;
         let shaped = segment >= block && segment.is_multiple_of(block) && length.is_multiple_of(segment);
         // Writes are counted from 1 on.

@@ -91,9 +91,9 @@ impl Opening {
 
     /// Goes on without a cache device, unless it is the last.
     pub fn leg_fails(&self, leg: usize, error: Error) -> Result<()> {
-        let mut failed = self.failed.borrow_mut();
-        failed[leg] = Some(error.clone());
-        if failed.iter().all(Option::is_some) { Err(error) } else { Ok(()) }
+        self.failed.borrow_mut()[leg] = Some(error.clone());
+        let is_last = self.failed.borrow().iter().all(Option::is_some);
+        if is_last { Err(self.failing_cache(leg, &error)) } else { Ok(()) }
     }
 
     pub fn ring(&self, origin: &OriginSuper) -> RedoRing {

@@ -204,6 +204,18 @@ impl Opening {
         self.refuse(ErrorKind::Misuse, "cache_shape", why, vec![self.set(keys, text, None)])
     }
 
+    /// The last cache device cannot be read.
+    pub fn failing_cache(&self, leg: usize, error: &Error) -> Error {
+        let device = self.parts.caches[leg].name().to_owned();
+        let why = format!("cache device `{device}` fails: {error}");
+        let text = format!(
+            "copy all that can be read of `{device}` to another device of that size, each byte to its place and zeroes for the rest \
+             (ddrescue does), and name that one in its place: what the log lacks then is told, or that it lacks nothing"
+        );
+        let remedy = Remedy { action: Action::BringBack { device }, text, loses: None };
+        self.refuse(error.kind(), "cache_failed", why, vec![remedy])
+    }
+
     /// A device that was cut short under a log.
     pub fn too_small(&self, leg: usize, cache: &CacheSuper) -> Lost {
         let device = &self.parts.caches[leg];

@@ -79,7 +79,8 @@ impl Opening {
             Err(refused) => report.refused(&refused),
         }
         for (leg, cache) in caches.iter().enumerate() {
-            if let Some(cache) = cache.filter(|cache| cache.uuid == origin.uuid && counts[leg]) {
+            let counts = counts[leg] && !self.has_failed(leg);
+            if let Some(cache) = cache.filter(|cache| cache.uuid == origin.uuid && counts) {
                 self.check_log(leg, &foreseen, &cache, given_up_from, report).await?;
             }
         }

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from fathom.diagnose.evidence.harm import sessions
+from fathom.diagnose.evidence.harm import ranked, sessions
 from fathom.diagnose.evidence.words import number, seen, share
 from fathom.diagnose.metrics import Layer
 from fathom.finding import Evidence, Remedy
@@ -48,6 +48,12 @@ _GRANTS = (
 _LIMIT_GRANTS = (
     "ALTER WORKLOAD GROUP [default] WITH (REQUEST_MAX_MEMORY_GRANT_PERCENT = 10); ALTER RESOURCE GOVERNOR RECONFIGURE"
 )
+_LATCHED = (
+    "SELECT session_id, wait_type, resource_description FROM sys.dm_os_waiting_tasks WHERE wait_type LIKE 'PAGELATCH%'"
+)
+_TEMPDB_FILE = "ALTER DATABASE tempdb ADD FILE (NAME = N'temp2', FILENAME = N'PATH', SIZE = N, FILEGROWTH = 512MB)"
+_TEMPDB_METADATA = "ALTER SERVER CONFIGURATION SET MEMORY_OPTIMIZED TEMPDB_METADATA = ON"
+_LAST_PAGE = "ALTER INDEX i ON t SET (OPTIMIZE_FOR_SEQUENTIAL_KEY = ON)"
 _LEAST_SESSIONS = 0.5
 GIVEN = "the host gives the processors to other machines"
 LESS_SHARED = Remedy(
@@ -177,4 +183,28 @@ def locks(system: System) -> Elsewhere | None:
         Remedy("Find the session at the head of the chain and make its transaction shorter.",
                (_BLOCKED, _BLOCKED_POSTGRESQL),
                None, "Lock waits fall."),
+    )  # fmt: skip
+
+
+def page_latches(system: System) -> Elsewhere | None:
+    """Sessions that wait for a page in memory, which another one changes, more than for anything else.
+
+    Microsoft: "Reduce allocation contention in SQL Server tempdb database", "Resolve last-page insert PAGELATCH_EX
+    contention in SQL Server".
+    """
+    most = _most_wait(system, "page latch")
+    if most is None:
+        return None
+    waiting, part = most
+    return Elsewhere(
+        "sessions wait for the same pages in memory (page latches)",
+        Evidence(
+            f"{number(waiting)} sessions wait for pages in memory: {share(part)} of all waiting, most of them in "
+            f"{ranked(system, 'page latch')[0][0]}. No disk is read in these waits: those for a disk are PAGEIOLATCH."
+        ),
+        Remedy("See which pages these are. Of tempdb (2:...): give it several data files of equal size, one for each "
+               "processor up to 8, and keep its metadata in memory (SQL Server 2019 and later). Of an index whose key "
+               "only grows: set OPTIMIZE_FOR_SEQUENTIAL_KEY (2019 and later).",
+               (_LATCHED, _TEMPDB_FILE, _TEMPDB_METADATA, _LAST_PAGE),
+               "Metadata in memory takes effect after a restart of SQL Server.", "Waits for PAGELATCH fall."),
     )  # fmt: skip

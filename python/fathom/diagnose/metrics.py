@@ -205,6 +205,7 @@ _HOST = (
     _gauge("blocked", "1", "threads in uninterruptible wait, mostly for disk I/O"),
     _gauge("memory_available_bytes", "B", "memory that programs can get without swapping"),
     _gauge("memory_dirty_bytes", "B", "pages of files that are not yet written"),
+    _gauge("swap_used_bytes", "B", "memory of programs that is in swap"),
     _rate("swap_in_bytes_per_s", "B/s", "memory read back from swap"),
     _rate("swap_out_bytes_per_s", "B/s", "memory written to swap"),
     _rate("hard_faults_per_s", "1/s", "pages read from disk because a program touched them"),

@@ -56,7 +56,8 @@ query() { # NAMESPACE DIMENSION VALUE STATISTIC METRIC...: one query a metric; t
   done
   for database in $DATABASE; do
     query AWS/RDS DBInstanceIdentifier $database Average ReadIOPS WriteIOPS ReadThroughput WriteThroughput ReadLatency \
-      WriteLatency DiskQueueDepth BurstBalance EBSIOBalance% EBSByteBalance% CPUUtilization FreeableMemory
+      WriteLatency DiskQueueDepth BurstBalance EBSIOBalance% EBSByteBalance% CPUUtilization FreeableMemory \
+      SwapUsage
   done
 } | paste -sd, - | sed 's/^/[/; s/$/]/' > queries.json
 aws cloudwatch get-metric-data --metric-data-queries file://queries.json --start-time $START --end-time $END --output json > cloudwatch.json

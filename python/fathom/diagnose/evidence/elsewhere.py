@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from fathom.diagnose.evidence.harm import ranked, sessions
+from fathom.diagnose.evidence.load import FEWEST
+from fathom.diagnose.evidence.memory import LITTLE_BYTES, MAX_SERVER_MEMORY
 from fathom.diagnose.evidence.words import number, seen, share
 from fathom.diagnose.metrics import Layer
 from fathom.finding import Evidence, Remedy
@@ -54,6 +56,15 @@ _LATCHED = (
 _TEMPDB_FILE = "ALTER DATABASE tempdb ADD FILE (NAME = N'temp2', FILENAME = N'PATH', SIZE = N, FILEGROWTH = 512MB)"
 _TEMPDB_METADATA = "ALTER SERVER CONFIGURATION SET MEMORY_OPTIMIZED TEMPDB_METADATA = ON"
 _LAST_PAGE = "ALTER INDEX i ON t SET (OPTIMIZE_FOR_SEQUENTIAL_KEY = ON)"
+_LARGER_CLASS = (
+    "aws rds modify-db-instance --db-instance-identifier DB-ID --db-instance-class CLASS --apply-immediately"
+)
+_MEMORY_POSTGRESQL = (
+    "PostgreSQL: SELECT name, setting, unit FROM pg_settings WHERE name IN "
+    "('shared_buffers', 'work_mem', 'max_connections')"
+)
+_SWAPPED_BYTES = 500e6
+"""Memory in swap that is more than what programs left there once and never need."""
 _LEAST_SESSIONS = 0.5
 GIVEN = "the host gives the processors to other machines"
 LESS_SHARED = Remedy(
@@ -140,6 +151,30 @@ def machines(system: System) -> list[Device]:
     owners = {(each.device or "").partition(":")[0] for each in system.of(Layer.VIRTUAL_DISK)}
     return [each for each in system.of(Layer.HOST) if each.has("cpu_ready_percent", "cpu_run_percent")
             and (each.device in owners or not owners)]  # fmt: skip
+
+
+def swapped(system: System) -> Elsewhere | None:
+    """A machine whose programs are in swap in good part while hardly any memory is left, most of the time.
+
+    Of RDS: FreeableMemory and SwapUsage (Amazon RDS User Guide, CloudWatch instance-level metrics, and "DB instance RAM
+    recommendations"). Other systems tell how much they read back, which is what harms (D28).
+    """
+    for host in system.hosts:
+        left, used = host.values("memory_available_bytes"), host.values("swap_used_bytes")
+        short, known = (left <= LITTLE_BYTES) & (used >= _SWAPPED_BYTES), np.isfinite(left + used)
+        if known.sum() < FEWEST or short.sum() < 0.5 * known.sum():
+            continue
+        least, most = (number(float(np.median(each[short])) / 1e6) for each in (left, used))
+        return Elsewhere(
+            "memory is short",
+            seen(host, f"{least} MB of memory are left, and {most} MB of programs are in swap.", short),
+            Remedy("Give the machine more memory, or make the database's own limits smaller: its buffers, and the "
+                   "memory and number of its sessions.",
+                   (_LARGER_CLASS, _MEMORY_POSTGRESQL, MAX_SERVER_MEMORY),
+                   "Minutes without service while the class changes; with Multi-AZ as long as a failover takes.",
+                   "Swap shrinks, and memory is left."),
+        )  # fmt: skip
+    return None
 
 
 def _most_wait(system: System, kind: str) -> tuple[float, float] | None:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from fathom.diagnose.evidence.discards import slowed_by_discards
-from fathom.diagnose.evidence.elsewhere import grants, locks, page_latches, processors, stolen
+from fathom.diagnose.evidence.elsewhere import grants, locks, page_latches, processors, stolen, swapped
 from fathom.diagnose.evidence.harm import LEAST_SESSIONS, has_waits, of_storage, of_waits, sessions
 from fathom.diagnose.evidence.hung import hung
 from fathom.diagnose.evidence.load import FEWEST, IDLE_LOAD, worked
@@ -64,9 +64,12 @@ def examine(system: System) -> Iterator[Finding]:
     # Sessions wait for disks as well while their machine does not run.
     if not cleared or (waiting and not then and not minor and not usual):
         return
-    reason = f": {where[0].what}" if where else ""
     timed = any(disk.has("latency_s") for disk in system.nearest)
     sure = 0.9 if where and judged else 0.75 if where else (0.85 if has_waits(system) else (0.75 if timed else 0.6))
+    # Little memory is named, and clears no disk.
+    short = swapped(system)
+    where += [] if short is None else [short]
+    reason = f": {', and '.join(found.what for found in where)}" if where else ""
     said: list[Evidence] = [found.evidence for found in where]
     if minor:
         said.append(Evidence(f"{waiting}."))

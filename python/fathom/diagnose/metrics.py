@@ -188,6 +188,10 @@ _CLOUD = (
     _share("cached_bytes_used_percent", "share of the limit on throughput through the host's cache in use"),
     _share("uncached_iops_used_percent", "share of the limit on IOPS past the host's cache in use"),
     _share("uncached_bytes_used_percent", "share of the limit on throughput past the host's cache in use"),
+    _rate("read_throttled_iops", "1/s", "reads that the cloud held back at a limit"),
+    _rate("write_throttled_iops", "1/s", "writes that the cloud held back at a limit"),
+    _rate("read_throttled_bytes_per_s", "B/s", "bytes of reads that the cloud held back at a limit"),
+    _rate("write_throttled_bytes_per_s", "B/s", "bytes of writes that the cloud held back at a limit"),
     _rate("consumed_iops", "1/s", "requests as the cloud counts them against the limit (large ones several times)"),
 )
 _HOST = (

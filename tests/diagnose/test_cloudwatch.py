@@ -169,6 +169,7 @@ def test_what_the_printed_commands_ask_for_is_read(tmp_path: Path) -> None:
         assert {(volume, "read_latency_s"), (volume, "burst_balance_percent"), (volume, "iops_exceeded")} <= named
     assert {("i-0123456789abcdef0", "iops_balance_percent"), ("i-0123456789abcdef0", "cpu_percent")} <= named
     assert {("orders", "read_latency_s"), ("orders", "outstanding_mean"), ("orders", "cpu_percent")} <= named
+    assert {("orders", "memory_available_bytes"), ("orders", "swap_used_bytes")} <= named
     assert None not in {name for name, _ in named}
 
 
@@ -203,3 +204,29 @@ def test_a_queue_that_contradicts_the_rate_makes_no_idle_volume(tmp_path: Path) 
     with reader.read([answer(tmp_path / "log", *rows, times=HOUR)]) as log:
         found = diagnose(log)
     assert found.verdict.outcome is not Outcome.HEALTHY
+
+
+@pytest.mark.parametrize(
+    ("cpu", "left", "swap", "reason"),
+    [
+        (98.0, 9e7, 1.8e9, "the processors are, and memory is short"),
+        (30.0, 9e7, 1.8e9, "memory is short"),
+        (98.0, 4e9, 1.8e9, "the processors are"),
+        (98.0, 9e7, 4e7, "the processors are"),
+        (30.0, 9e7, 4e7, ""),
+    ],
+)
+def test_memory_that_is_short_is_named_beside_the_processors(
+    tmp_path: Path, cpu: float, left: float, swap: float, reason: str
+) -> None:
+    metrics = {"ReadIOPS": 2800.0, "WriteIOPS": 300.0, "ReadLatency": 0.0011, "WriteLatency": 0.0013,
+               "CPUUtilization": cpu, "FreeableMemory": left, "SwapUsage": swap}  # fmt: skip
+    rows = ((f"m{at}", f"{name} DBInstanceIdentifier=db", value) for at, (name, value) in enumerate(metrics.items()))
+    with reader.read([answer(tmp_path / "log", *rows, times=HOUR)]) as log:
+        found = diagnose(log)
+    assert found.verdict.outcome is Outcome.HEALTHY
+    assert found.verdict.sentence.partition(": ")[2].rstrip(".") == reason
+    said = " ".join(each.sentence for each in found.findings[0].evidence)
+    assert ("90.0 MB of memory are left, and 1,800 MB of programs are in swap" in said) is ("memory" in reason)
+    advice = [text for each in found.findings[0].remedies for text in (each.action, *each.commands)]
+    assert any("more memory" in each for each in advice) is ("memory" in reason)

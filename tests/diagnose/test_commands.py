@@ -86,7 +86,7 @@ def test_a_recording_is_made_and_read(tmp_path: Path) -> None:
 
 
 def test_every_system_has_its_commands(tmp_path: Path) -> None:
-    assert set(RECIPES) == {"windows", "esxi", "aws", "azure", "postgresql", "sqlserver"}
+    assert set(RECIPES) == {"windows", "esxi", "aws", "azure", "gcp", "postgresql", "sqlserver"}
     done = fathom("record", "--print", "windows", directory=tmp_path)
     assert "logman create counter" in done.stdout
     assert "PhysicalDisk(*)" in done.stdout

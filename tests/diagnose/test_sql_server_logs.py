@@ -10,6 +10,7 @@ from make_pdh import pdh
 from fathom.diagnose import log as reader
 from fathom.diagnose.diagnose import diagnose
 from fathom.diagnose.numbers import whole_number
+from fathom.diagnose.source import LogError
 
 SAMPLE = Path(__file__).parent / "samples" / "sql_server.csv"
 
@@ -87,3 +88,18 @@ def test_files_that_grow_are_seen_by_perfmon_alone(tmp_path: Path, counter: str,
 )
 def test_a_count_has_no_parts(text: str, count: int | None) -> None:
     assert whole_number(text) == count
+
+
+def test_one_snapshot_is_refused_with_how_to_take_two(tmp_path: Path) -> None:
+    rows = SAMPLE.read_text(encoding="utf-8").splitlines()
+    untimed = [line.partition(",")[2] for line in rows[:3]]
+    for name, text, problem in (("none", untimed, "no column holds the time"), ("one", rows[:3], "no sample")):
+        (tmp_path / name).write_text("\n".join(text) + "\n")
+        with pytest.raises(LogError, match=problem) as raised:
+            reader.read([tmp_path / name])
+        remedy = str(raised.value.remedy)
+        assert "make one sample" in remedy
+        assert "fathom record --print sqlserver" in remedy
+    with pytest.raises(LogError) as raised:
+        reader.read([tmp_path / "none"])
+    assert "take several, 10 s apart" in str(raised.value.remedy)

@@ -66,6 +66,22 @@ CASES = {
         "~ # uptime\n 12:34:14 up 2 days\n\n####\n\n~ # vmstat 5\n\nprocs -----------memory---------- ---swap--\n",
         "vmstat", "iostat",
     ),
+    "waits for the screen": (
+        "wait_type            waiting_tasks_count  wait_time_ms\n------ ----- ----\nWRITELOG 41221331 1236639930\n",
+        "sums since its start", "sqlserver",
+    ),
+    "vSAN's view": (
+        '"Time","Write Latency (us)","Congestions","Outstanding IO"\n"2026-03-02 09:00:00","41221","212","84"\n',
+        "vSAN's performance view", "VsanPerfQueryPerf",
+    ),
+    "nfsiostat": (
+        "nas1:/vol/pg mounted on /pg:\n\n           ops/s       rpc bklog\n        1812.220           0.000\n",
+        "nfsiostat", "file server's disks",
+    ),
+    "a chart of Google Cloud": (
+        "TimeSeries ID,vm1/pg-data\ntimestamp,instance/disk/read_ops_count\n2026-03-02T09:00:00Z,3000\n",
+        "Google Cloud Monitoring as CSV", "timeSeries.list",
+    ),
     "Solaris on one line": ("# iostat -xn 1 5 extended device statistics r/s w/s kr/s\n", "Solaris", "iostat"),
 }  # fmt: skip
 

@@ -113,6 +113,23 @@ def iso_ns(text: str) -> tuple[int, bool]:
     return ns_of(moment), moment.tzinfo is not None
 
 
+_DECIMAL = r"(?m)(?:^|(?<=[\"; \t]))-?\d+{}(?:\d{{1,2}}|\d{{4,}})(?=[\"; \t\r]|$)"
+"""A number with a decimal sign: not thousands, and no cells of a table with commas between them."""
+_COMMA, _POINT = (re.compile(_DECIMAL.format(sign)) for sign in (",", r"\."))
+_HALF_DAY = re.compile(r"\d[:.]\d\d[\d:.]* ?[AP]M\b")
+
+
+def is_day_first(text: str) -> bool:
+    """Whether dates with slashes begin with the day, as far as the log's beginning tells: locales that write decimal
+    commas and 24 hours put it first (glibc's LC_NUMERIC and LC_TIME); of those with the month first none writes commas.
+    """
+    commas = len(_COMMA.findall(text))
+    return commas > len(_POINT.findall(text)) and _HALF_DAY.search(text) is None
+
+
+BY_COMMAS = "with the day first, as where numbers have decimal commas"
+
+
 def start_of(source: Source) -> int:
     """When a log began whose times count from its start: what the user said, otherwise 1970; the notes say which."""
     if source.start_ns is None:

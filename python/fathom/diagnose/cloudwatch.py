@@ -75,8 +75,8 @@ _INSTANCE = {
 }  # fmt: skip
 _HOST = {
     "CPUUtilization": _avg("cpu_percent"), "CPUCreditBalance": _avg("cpu_credits"),
-    "FreeableMemory": _avg("memory_available_bytes"), "NetworkIn": _sum("network_in_bytes_per_s"),
-    "NetworkOut": _sum("network_out_bytes_per_s"),
+    "FreeableMemory": _avg("memory_available_bytes"), "SwapUsage": _avg("swap_used_bytes"),
+    "NetworkIn": _sum("network_in_bytes_per_s"), "NetworkOut": _sum("network_out_bytes_per_s"),
 }  # fmt: skip
 _KNOWN: dict[str, tuple[Layer, _Metric]] = {
     **{name: (Layer.CLOUD_VOLUME, metric) for name, metric in _VOLUME.items()},

@@ -16,6 +16,7 @@ FACTS = {
     "volume_bytes": "size of a volume or disk",
     "provisioned_iops": "IOPS that were bought for a volume",
     "provisioned_bytes_per_s": "throughput that was bought for a volume",
+    "throttle_reason": "why a cloud held requests back, in its words",
     "logical_sector_bytes": "smallest unit a disk accepts",
     "allocation_unit_bytes": "allocation unit (cluster size) of a file system",
     "physical_sector_bytes": "unit in which a disk's medium is written",

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from functools import cache
 from typing import TYPE_CHECKING
 
+from fathom.diagnose.damage import damage
 from fathom.diagnose.source import Head, LogError, Source, printable
 from fathom.diagnose.unsupported import archive, unsupported_format
 from fathom.errors import UsageError
@@ -90,6 +91,12 @@ def unknown(source: Source, head: Head) -> LogError:
     if head.directory:
         return source.error("this directory is no campaign of Fathom", "name the logs in it one by one")
     stranger = unsupported_format(head)
+    named = None if "\0" in head.text else damage(source.lines())
+    if named is not None:
+        # No latency matters before the data is safe.
+        problem, remedy = stranger or ("it is no known format", "record the disk")
+        first = f"{named.remedy}; only then {remedy}"
+        return source.error(f"{named.problem}; besides, {problem}", first, line=named.line)
     if stranger is not None:
         return source.error(*stranger)
     start = printable(head.text[:80]) if head.text.isprintable() or "\n" in head.text else head.data[:16].hex(" ")

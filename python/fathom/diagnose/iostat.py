@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from fathom.diagnose.clock import NS, iso_ns, ns_of, zone_of
+from fathom.diagnose.clock import BY_COMMAS, NS, is_day_first, iso_ns, ns_of, zone_of
 from fathom.diagnose.facts import NOT_NEEDED
 from fathom.diagnose.iostat_command import Command
 from fathom.diagnose.iostat_interval import Disks, Interval, excludes, interval_of
@@ -345,14 +345,14 @@ def stamps(source: Source, texts: Sequence[str], where: Sequence[str], date: str
     """Times of reports in UTC, ns since 1970.
 
     iostat writes month/day/year in the C and US locales and day/month/year or day.month.year in others: the day is
-    first where a first number is beyond 12.
+    first where a first number is beyond 12, or where the log shows another locale and no second number is.
 
     Raises:
         LogError: a stamp is none.
     """
     found: list[int] = []
     zoned = True
-    order = _order(texts, date)
+    order = _order(texts, date, day_first=is_day_first(source.head().text))
     for (text, days), place in zip(_dated(texts, date, order), where, strict=True):
         try:
             time, named = _stamp(text, order)
@@ -363,8 +363,9 @@ def stamps(source: Source, texts: Sequence[str], where: Sequence[str], date: str
     times = np.array(found, dtype=np.int64)
     dates = [match.groups() for text in texts if (match := re.match(_US, text.strip()))]
     doubtful = any(first != second for first, second, _ in dates) and all(int(second) <= 12 for _, second, _ in dates)
-    if order == "month" and doubtful:
-        source.notes.fact("note", f"{texts[0].strip()} is read with the month first; S_TIME_FORMAT=ISO leaves no doubt")
+    if doubtful and all(int(first) <= 12 for first, _, _ in dates):
+        how = "with the month first" if order == "month" else BY_COMMAS
+        source.notes.fact("note", f"{texts[0].strip()} is read {how}; S_TIME_FORMAT=ISO leaves no doubt")
     if zoned:
         return times
     return zone_of(source).utc(times)
@@ -405,11 +406,12 @@ def _dated(texts: Sequence[str], date: str | None, order: str) -> Iterator[tuple
         yield whole, days
 
 
-def _order(texts: Sequence[str], date: str | None) -> str:
+def _order(texts: Sequence[str], date: str | None, *, day_first: bool = False) -> str:
+    """Which of day and month comes first, by numbers beyond 12; where none is, by what the log shows otherwise."""
     dates = [match for text in (*texts, date or "") if (match := re.search(_US, text))]
     if any(int(match[1]) > 12 for match in dates):
         return "day"
-    return "month"
+    return "day" if day_first and all(int(match[2]) <= 12 for match in dates) else "month"
 
 
 _DATES = rf"(?:{_US}|(\d\d)\.(\d\d)\.(\d\d(?:\d\d)?)|(\d{{4}})-(\d\d)-(\d\d))"

@@ -217,7 +217,8 @@ def _nothing(source: Source) -> Exception:
     left = "; ".join(f"{each.count} {each.what}: {each.why}" for each in skipped)
     remedy = "record longer, with the counters of docs/DIAGNOSE.md"
     if importer.looks:
-        remedy = "its counters only rise, so two looks make one sample: look again every 1 to 60 s"
+        how = f": {importer.record}" if importer.record else ""
+        remedy = f"its counters only rise, so two looks make one sample: look again every 1 to 60 s{how}"
     elif skipped and all(each.why == NOT_NEEDED for each in skipped):
         how = (importer.record or "docs/DIAGNOSE.md lists them").removeprefix("record with: ")
         remedy = f"record the counters of disks; more of these do not help: {how}"

@@ -188,6 +188,10 @@ _CLOUD = (
     _share("cached_bytes_used_percent", "share of the limit on throughput through the host's cache in use"),
     _share("uncached_iops_used_percent", "share of the limit on IOPS past the host's cache in use"),
     _share("uncached_bytes_used_percent", "share of the limit on throughput past the host's cache in use"),
+    _rate("read_throttled_iops", "1/s", "reads that the cloud held back at a limit"),
+    _rate("write_throttled_iops", "1/s", "writes that the cloud held back at a limit"),
+    _rate("read_throttled_bytes_per_s", "B/s", "bytes of reads that the cloud held back at a limit"),
+    _rate("write_throttled_bytes_per_s", "B/s", "bytes of writes that the cloud held back at a limit"),
     _rate("consumed_iops", "1/s", "requests as the cloud counts them against the limit (large ones several times)"),
 )
 _HOST = (
@@ -205,6 +209,7 @@ _HOST = (
     _gauge("blocked", "1", "threads in uninterruptible wait, mostly for disk I/O"),
     _gauge("memory_available_bytes", "B", "memory that programs can get without swapping"),
     _gauge("memory_dirty_bytes", "B", "pages of files that are not yet written"),
+    _gauge("swap_used_bytes", "B", "memory of programs that is in swap"),
     _rate("swap_in_bytes_per_s", "B/s", "memory read back from swap"),
     _rate("swap_out_bytes_per_s", "B/s", "memory written to swap"),
     _rate("hard_faults_per_s", "1/s", "pages read from disk because a program touched them"),

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import polars as pl
 
-from fathom.diagnose.clock import NS, zone_of
+from fathom.diagnose.clock import BY_COMMAS, NS, is_day_first, zone_of
 
 if TYPE_CHECKING:
     from fathom.diagnose.source import Source
@@ -39,11 +39,12 @@ _EPOCH = ("epoch", True)
 
 
 def doubt(source: Source, texts: pl.Series, form: str) -> None:
-    """Tells where stamps are read with the month first that may begin with the day."""
-    days = texts.str.extract(r"^\d{1,2}/(\d{1,2})/").cast(pl.Int64)
-    if form.startswith("%m/%d") and int(str(days.max() or 0)) <= 12:
-        told = f"{texts[0]} is read with the month first; times as 2026-12-31 23:59:59 leave no doubt"
-        source.notes.fact("note", told)
+    """Tells where stamps are read with the month first that may begin with the day, or the reverse."""
+    numbers = texts.str.extract_groups(r"^(\d{1,2})/(\d{1,2})/").struct.unnest().cast(pl.Int64)
+    slashes = form.startswith(("%m/%d", "%d/%m")) and all(int(str(each.max() or 0)) <= 12 for each in numbers)
+    if slashes:
+        how = "with the month first" if form.startswith("%m") else BY_COMMAS
+        source.notes.fact("note", f"{texts[0]} is read {how}; times as 2026-12-31 23:59:59 leave no doubt")
 
 
 class Moments:
@@ -98,6 +99,8 @@ class Moments:
             )
             return np.asarray((whole * NS + rest.cast(pl.Int64)).to_numpy())
         forms = [(form, True) for form in _ZONED] + [(form, False) for form in _LOCAL]
+        if self._form is None and is_day_first(self._source.head().text):
+            forms.sort(key=lambda each: each[0].startswith("%m/%d"))
         best: tuple[int, int] | None = None
         for form, zoned in [self._form] if self._form else forms:
             made = texts.str.to_datetime(form, time_unit="ns", strict=False)

@@ -56,7 +56,8 @@ query() { # NAMESPACE DIMENSION VALUE STATISTIC METRIC...: one query a metric; t
   done
   for database in $DATABASE; do
     query AWS/RDS DBInstanceIdentifier $database Average ReadIOPS WriteIOPS ReadThroughput WriteThroughput ReadLatency \
-      WriteLatency DiskQueueDepth BurstBalance EBSIOBalance% EBSByteBalance% CPUUtilization FreeableMemory
+      WriteLatency DiskQueueDepth BurstBalance EBSIOBalance% EBSByteBalance% CPUUtilization FreeableMemory \
+      SwapUsage
   done
 } | paste -sd, - | sed 's/^/[/; s/$/]/' > queries.json
 aws cloudwatch get-metric-data --metric-data-queries file://queries.json --start-time $START --end-time $END --output json > cloudwatch.json
@@ -78,6 +79,25 @@ az monitor metrics list --resource $VM --interval PT1M --start-time 2026-01-31T0
   "VM Uncached Bandwidth Consumed Percentage" "Percentage CPU" > vm.json
 
 # The portal's "Download to Excel/CSV" of a chart is read, too.
+"""
+_GCP = r"""
+# Google Cloud, in Cloud Shell or another bash: one answer a metric, in minutes, for the last six weeks.
+PROJECT=$(gcloud config get-value project) INSTANCE=1234567890123456789
+START=2026-01-31T00:00:00Z END=2026-01-31T06:00:00Z
+
+for metric in disk/read_ops_count disk/write_ops_count disk/read_bytes_count disk/write_bytes_count \
+  disk/throttled_read_ops_count disk/throttled_write_ops_count disk/throttled_read_bytes_count disk/throttled_write_bytes_count \
+  disk/average_io_latency disk/average_io_queue_depth disk/provisioning/iops disk/provisioning/throughput cpu/utilization; do
+  file=gcp-$(basename $metric).json
+  curl -s -G -H "Authorization: Bearer $(gcloud auth print-access-token)" \
+    "https://monitoring.googleapis.com/v3/projects/$PROJECT/timeSeries" --data-urlencode pageSize=100000 \
+    --data-urlencode "filter=metric.type=\"compute.googleapis.com/instance/$metric\" AND resource.labels.instance_id=\"$INSTANCE\"" \
+    --data-urlencode interval.startTime=$START --data-urlencode interval.endTime=$END > $file
+  # A disk that was never throttled has no such series.
+  grep -q timeSeries $file || rm $file
+done
+
+# Then: fathom diagnose gcp-*.json
 """
 _POSTGRESQL = r"""
 # PostgreSQL, every 10 s until Ctrl-C. Times of I/O need track_io_timing = on and track_wal_io_timing = on (a reload).
@@ -113,6 +133,7 @@ RECIPES = {
     "esxi": _ESXI,
     "aws": _AWS,
     "azure": _AZURE,
+    "gcp": _GCP,
     "postgresql": _POSTGRESQL,
     "sqlserver": _SQLSERVER,
 }

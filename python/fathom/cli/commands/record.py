@@ -34,7 +34,7 @@ Print = Annotated[
     typer.Option(
         "--print",
         metavar="SYSTEM",
-        help="Print how to record on: windows, esxi, aws, azure, postgresql, sqlserver. Records nothing.",
+        help="Print how to record on: windows, esxi, aws, azure, gcp, postgresql, sqlserver. Records nothing.",
         show_default=False,
     ),
 ]

@@ -35,6 +35,12 @@ _TIMES = {
     "write_latency_s": ("write_outstanding_mean", "write_iops"),
 }
 """Clouds count the time of all requests: where that and their number are in two logs, latency is one over the other."""
+_THROTTLED = {
+    "iops_exceeded": ("iops", ("read_throttled_iops", "write_throttled_iops")),
+    "bytes_exceeded": ("bytes_per_s", ("read_throttled_bytes_per_s", "write_throttled_bytes_per_s")),
+}
+_HELD_BACK = 0.05
+"""Part of what was done from which the load tried to pass the limit, where a cloud counts what it held back."""
 _AS_STATED = {"outstanding_mean"}
 """What is only taken from others where no log has it: during a stall Little's law sees no queue."""
 
@@ -155,6 +161,8 @@ class Device:
         if metric in _TIMES and self.layer is Layer.CLOUD_VOLUME:
             time, rate = (self.measured.get(name) for name in _TIMES[metric])
             return None if time is None or rate is None else _ratio(time, rate)
+        if metric in _THROTTLED:
+            return self._held_back(*_THROTTLED[metric])
         if metric == "outstanding_mean":
             return self._by_little()
         return None
@@ -172,6 +180,16 @@ class Device:
             count[good] += weights[good]
         found = _ratio(total, count)
         return found if np.isfinite(found).any() else None
+
+    def _held_back(self, rate: str, parts: tuple[str, ...]) -> Floats | None:
+        """1 where a good part of the requests was held back, else 0. Where none was, a cloud may write nothing."""
+        known = [part for name in parts if (part := self.measured.get(name)) is not None]
+        if not known:
+            return None
+        held, done = np.nansum(known, axis=0), self.get(rate)
+        if done is None:
+            return np.where(np.isfinite(known).any(axis=0), held > 0, np.nan)
+        return np.where(np.isfinite(done), (held > 0) & (held >= _HELD_BACK * np.nan_to_num(done)), np.nan)
 
     def _of_queue(self) -> Floats | None:
         """By Little's law from the queue that a cloud counts of a volume, and its rate."""

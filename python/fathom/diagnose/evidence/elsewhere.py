@@ -7,7 +7,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from fathom.diagnose.evidence.harm import sessions
+from fathom.diagnose.evidence.harm import ranked, sessions
+from fathom.diagnose.evidence.load import FEWEST
+from fathom.diagnose.evidence.memory import LITTLE_BYTES, MAX_SERVER_MEMORY
 from fathom.diagnose.evidence.words import number, seen, share
 from fathom.diagnose.metrics import Layer
 from fathom.finding import Evidence, Remedy
@@ -48,6 +50,21 @@ _GRANTS = (
 _LIMIT_GRANTS = (
     "ALTER WORKLOAD GROUP [default] WITH (REQUEST_MAX_MEMORY_GRANT_PERCENT = 10); ALTER RESOURCE GOVERNOR RECONFIGURE"
 )
+_LATCHED = (
+    "SELECT session_id, wait_type, resource_description FROM sys.dm_os_waiting_tasks WHERE wait_type LIKE 'PAGELATCH%'"
+)
+_TEMPDB_FILE = "ALTER DATABASE tempdb ADD FILE (NAME = N'temp2', FILENAME = N'PATH', SIZE = N, FILEGROWTH = 512MB)"
+_TEMPDB_METADATA = "ALTER SERVER CONFIGURATION SET MEMORY_OPTIMIZED TEMPDB_METADATA = ON"
+_LAST_PAGE = "ALTER INDEX i ON t SET (OPTIMIZE_FOR_SEQUENTIAL_KEY = ON)"
+_LARGER_CLASS = (
+    "aws rds modify-db-instance --db-instance-identifier DB-ID --db-instance-class CLASS --apply-immediately"
+)
+_MEMORY_POSTGRESQL = (
+    "PostgreSQL: SELECT name, setting, unit FROM pg_settings WHERE name IN "
+    "('shared_buffers', 'work_mem', 'max_connections')"
+)
+_SWAPPED_BYTES = 500e6
+"""Memory in swap that is more than what programs left there once and never need."""
 _LEAST_SESSIONS = 0.5
 GIVEN = "the host gives the processors to other machines"
 LESS_SHARED = Remedy(
@@ -136,6 +153,30 @@ def machines(system: System) -> list[Device]:
             and (each.device in owners or not owners)]  # fmt: skip
 
 
+def swapped(system: System) -> Elsewhere | None:
+    """A machine whose programs are in swap in good part while hardly any memory is left, most of the time.
+
+    Of RDS: FreeableMemory and SwapUsage (Amazon RDS User Guide, CloudWatch instance-level metrics, and "DB instance RAM
+    recommendations"). Other systems tell how much they read back, which is what harms (D28).
+    """
+    for host in system.hosts:
+        left, used = host.values("memory_available_bytes"), host.values("swap_used_bytes")
+        short, known = (left <= LITTLE_BYTES) & (used >= _SWAPPED_BYTES), np.isfinite(left + used)
+        if known.sum() < FEWEST or short.sum() < 0.5 * known.sum():
+            continue
+        least, most = (number(float(np.median(each[short])) / 1e6) for each in (left, used))
+        return Elsewhere(
+            "memory is short",
+            seen(host, f"{least} MB of memory are left, and {most} MB of programs are in swap.", short),
+            Remedy("Give the machine more memory, or make the database's own limits smaller: its buffers, and the "
+                   "memory and number of its sessions.",
+                   (_LARGER_CLASS, _MEMORY_POSTGRESQL, MAX_SERVER_MEMORY),
+                   "Minutes without service while the class changes; with Multi-AZ as long as a failover takes.",
+                   "Swap shrinks, and memory is left."),
+        )  # fmt: skip
+    return None
+
+
 def _most_wait(system: System, kind: str) -> tuple[float, float] | None:
     """Sessions that wait in a class, and their share of all that wait; None unless they are most of them."""
     waiting, everything = sessions(system, kind), sessions(system)
@@ -177,4 +218,28 @@ def locks(system: System) -> Elsewhere | None:
         Remedy("Find the session at the head of the chain and make its transaction shorter.",
                (_BLOCKED, _BLOCKED_POSTGRESQL),
                None, "Lock waits fall."),
+    )  # fmt: skip
+
+
+def page_latches(system: System) -> Elsewhere | None:
+    """Sessions that wait for a page in memory, which another one changes, more than for anything else.
+
+    Microsoft: "Reduce allocation contention in SQL Server tempdb database", "Resolve last-page insert PAGELATCH_EX
+    contention in SQL Server".
+    """
+    most = _most_wait(system, "page latch")
+    if most is None:
+        return None
+    waiting, part = most
+    return Elsewhere(
+        "sessions wait for the same pages in memory (page latches)",
+        Evidence(
+            f"{number(waiting)} sessions wait for pages in memory: {share(part)} of all waiting, most of them in "
+            f"{ranked(system, 'page latch')[0][0]}. No disk is read in these waits: those for a disk are PAGEIOLATCH."
+        ),
+        Remedy("See which pages these are. Of tempdb (2:...): give it several data files of equal size, one for each "
+               "processor up to 8, and keep its metadata in memory (SQL Server 2019 and later). Of an index whose key "
+               "only grows: set OPTIMIZE_FOR_SEQUENTIAL_KEY (2019 and later).",
+               (_LATCHED, _TEMPDB_FILE, _TEMPDB_METADATA, _LAST_PAGE),
+               "Metadata in memory takes effect after a restart of SQL Server.", "Waits for PAGELATCH fall."),
     )  # fmt: skip

@@ -28,9 +28,12 @@ CLASSES = {
     "log": re.compile(r"^(?:WRITELOG|LOGBUFFER|LWLock:WALWrite.*|IO:W[Aa][Ll]\w*)$"),
     "data": re.compile(r"^(?:PAGEIOLATCH.*|IO_COMPLETION|IO:Data\w*|IO:Bu[fF]\w*|DataFile\w*)$"),
     "backup": re.compile(r"^(?:BACKUP\w*|ASYNC_IO_COMPLETION|IO:BaseBackup\w*)$"),
-    "lock": re.compile(r"^(?:LCK.*|Lock:.*|LWLock:(?!WAL).*|PAGELATCH.*)$"),
+    "governed log": re.compile(r"^(?:(?:POOL_|INSTANCE_)?LOG_RATE_GOVERNOR|HADR_THROTTLE_LOG_RATE_\w+)$"),
+    "file growth": re.compile(r"^(?:PREEMPTIVE_OS_WRITEFILEGATHER)$"),
+    "lock": re.compile(r"^(?:LCK.*|Lock:.*|LWLock:(?!WAL).*)$"),
+    "page latch": re.compile(r"^(?:PAGELATCH.*)$"),
     "processor": re.compile(r"^(?:SOS_SCHEDULER_YIELD|CX\w+|THREADPOOL)$"),
-    "replica": re.compile(r"^(?:HADR_SYNC_COMMIT|IPC:SyncRep)$"),
+    "replica": re.compile(r"^(?:HADR_SYNC_COMMIT|HADR_(?:DATABASE|TRANSPORT)_FLOW_CONTROL|IPC:SyncRep)$"),
     "memory": re.compile(r"^(?:RESOURCE_SEMAPHORE\w*)$"),
     "check": re.compile(r"^(?:DBCC\w*|CHECK_TABLES\w*)$"),
 }
@@ -84,17 +87,14 @@ def _looks(system: System) -> int:
     return len({moment for each in every for moment in each.times_ns.tolist()})
 
 
-def ranked(system: System) -> list[tuple[str, float]]:
-    """Every wait with the mean number of sessions in it, most first; without waits for something to do."""
-    looks = _looks(system)
+def ranked(system: System, *classes: str) -> list[tuple[str, float]]:
+    """Every wait of these classes with the mean number of sessions in it, most first; of all waits if no class is
+    named, without those for something to do.
+    """
+    looks, wanted = _looks(system), [CLASSES[name] for name in classes]
     found = [(_word(wait), _sessions(wait, looks)) for wait in _waits(system)]
-    return sorted((each for each in found if not _IDLE.match(each[0])), key=lambda each: -each[1])
-
-
-def _most(system: System, *classes: str) -> str:
-    """The wait of these classes with most sessions in it."""
-    found = [wait for wait in _waits(system) if any(CLASSES[c].match(_word(wait)) for c in classes)]
-    return _word(max(found, key=lambda wait: _sessions(wait, 1)))
+    kept = (each for each in found if (any(c.match(each[0]) for c in wanted) if wanted else not _IDLE.match(each[0])))
+    return sorted(kept, key=lambda each: -each[1])
 
 
 def _word(wait: Device) -> str:
@@ -132,7 +132,7 @@ def of_waits(system: System, *classes: str) -> Harm:
         return NONE
     serious = mine >= SERIOUS_SESSIONS and part >= SERIOUS_SHARE
     words = f"{number(mine)} sessions wait for {' and '.join(classes)} I/O on average: {share(part)} of all waiting"
-    words += f", most of them in {_most(system, *classes)}"
+    words += f", most of them in {ranked(system, *classes)[0][0]}"
     return Harm(Severity.CRITICAL if serious else Severity.WARNING, words)
 
 

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 _PAGE, _DATABASE_PAGE = 4096.0, 8192.0
 _LEAST_BYTES, _PART = 1e6, 0.3
 """Pages read per second that matter, and their share of what the disk reads."""
-_LITTLE_BYTES, _LITTLE_PART = 300e6, 0.1
+LITTLE_BYTES, _LITTLE_PART = 300e6, 0.1
 """Memory that is available, in bytes or as a part of the log's usual, below which reads of pages mean paging."""
 _READS, _LAZY, _STALLS = 90.0, 20.0, 2.0
 """Page reads, lazy writes and waits for a free page, per second, from which a buffer pool has too little memory."""
@@ -68,7 +68,7 @@ def _paging(system: System, disk: Device, slow: Flags) -> Iterator[Pressure]:
         left = onto(disk, host, "memory_available_bytes")
         little = middle(left[slow])
         if not host.has("swap_in_bytes_per_s") and not (
-            little <= _LITTLE_BYTES or little <= _LITTLE_PART * middle(host.values("memory_available_bytes"), 90)
+            little <= LITTLE_BYTES or little <= _LITTLE_PART * middle(host.values("memory_available_bytes"), 90)
         ):
             continue
         of_all = f", {share(min(1.0, moved / read))} of what the disk reads" if read > 0 else ""

@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
-from fathom.diagnose.evidence.surroundings import AWS, AZURE, VMWARE
+from fathom.diagnose.evidence.surroundings import AWS, AZURE, GOOGLE, PLATFORMS
 from fathom.diagnose.metrics import Layer
 
 if TYPE_CHECKING:
@@ -22,6 +22,7 @@ DOUBTFUL = 0.45
 KNOWN, _FITS = 0.8, 0.6
 
 _PLATFORMS = {"aws": AWS, "azure": AZURE}
+"""Clouds whose limits are in tables."""
 _MODELS = {
     "aws": re.compile(r"Elastic Block|\bEBS\b", re.I),
     "azure": re.compile(r"Azure|Msft Virtual|MSFT NVMe", re.I),
@@ -35,13 +36,16 @@ _NEVER = {
 
 def is_rented(system: System) -> bool:
     """Whether the logs tell that the system is in a cloud that sells its volumes by their rates."""
-    return any(is_in(system, cloud) for cloud in _PLATFORMS)
+    return any(_is_on(system, platform) for platform in (AWS, AZURE, GOOGLE))
 
 
 def is_in(system: System, cloud: str) -> bool:
     """Whether the logs tell that the system is in this cloud: of all platforms it alone is not ruled out."""
-    others = {AWS, AZURE, VMWARE} - {_PLATFORMS[cloud]}
-    return others <= system.ruled_out and _PLATFORMS[cloud] not in system.ruled_out
+    return _is_on(system, _PLATFORMS[cloud])
+
+
+def _is_on(system: System, platform: str) -> bool:
+    return set(PLATFORMS) - {platform} == system.ruled_out.intersection(PLATFORMS)
 
 
 def sold_there(system: System, disk: Device, cloud: str | None) -> float:

@@ -17,17 +17,18 @@ if TYPE_CHECKING:
     from fathom.diagnose.evidence.system import System
     from fathom.finding import Finding
 
-AWS, AZURE, VMWARE = "AWS", "Azure", "VMware"
+AWS, AZURE, GOOGLE, VMWARE = "AWS", "Azure", "Google Cloud", "VMware"
 LINUX, WINDOWS = "Linux", "Windows"
 SQL_SERVER, POSTGRESQL, MARIADB = "SQL Server", "PostgreSQL", "MariaDB"
 
-_PLATFORMS = (AWS, AZURE, VMWARE)
+PLATFORMS = (AWS, AZURE, GOOGLE, VMWARE)
 _SYSTEMS = (LINUX, WINDOWS)
 _DATABASES = (SQL_SERVER, POSTGRESQL, MARIADB)
 
 _FORMATS = {
     AWS: {"aws-volumes", "cloudwatch", "cloudwatch-csv"},
     AZURE: {"azure", "azure-csv"},
+    GOOGLE: {"gcp"},
     VMWARE: {"esxtop", "vsan", "vscsi"},
     LINUX: {"blktrace", "diskstats", "iostat", "iostat-json", "record", "sadf", "sar"},
     WINDOWS: {"blg", "get-counter", "perfmon", "windows-volumes", "wpa"},
@@ -39,6 +40,7 @@ _FORMATS = {
 _COMMANDS = (
     (AWS, r"aws |fathom record --print aws"),
     (AZURE, r"az |fathom record --print azure"),
+    (GOOGLE, r"gcloud |fathom record --print gcp"),
     (VMWARE, r"VMware:|esxcli |esxtop |fathom record --print esxi|.*pvscsi"),
     (WINDOWS, r"REG |Get-|New-|fsutil |fltmc |Windows:"),
     (LINUX, r"Linux:|lvcreate |lsblk|dmesg|cat /sys"),
@@ -65,7 +67,7 @@ def ruled_out(system: System) -> frozenset[str]:
     """What the system is not, or has not."""
     seen = _seen(system)
     out: set[str] = set()
-    for group in (_PLATFORMS, _SYSTEMS, _DATABASES):
+    for group in (PLATFORMS, _SYSTEMS, _DATABASES):
         there = seen.intersection(group)
         out.update(set(group) - there if there else ())
     if LINUX in seen and WINDOWS not in seen and SQL_SERVER not in seen:

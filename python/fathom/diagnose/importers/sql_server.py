@@ -19,7 +19,10 @@ from fathom.diagnose.table import Block, Rows
 
 _FILES = {"num_of_reads", "num_of_writes", "io_stall_read_ms", "io_stall_write_ms"}
 _WAITS = {"wait_type", "waiting_tasks_count", "wait_time_ms"}
-_REMEDY = "`fathom record --print sqlserver` shows the query; it needs the column sample_time"
+_REMEDY = (
+    "one snapshot holds sums since the server's start, and two make one sample: take several, 10 s apart, into one "
+    "file, each with SYSUTCDATETIME() AS sample_time; `fathom record --print sqlserver` prints the script"
+)
 _FILE = Counted(
     rates={
         "read_iops": ("num_of_reads", 1),

@@ -1,4 +1,7 @@
-"""D29: a database's file grows while it is used: the new part is written with zeros, and other I/O waits behind it."""
+"""D29: a database's file grows while it is used: the new part is written with zeros, and other I/O waits behind it, or
+the sessions that need the room wait for the zeros (PREEMPTIVE_OS_WRITEFILEGATHER; Microsoft, "Database instant file
+initialization").
+"""
 
 from __future__ import annotations
 
@@ -8,13 +11,13 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from fathom.diagnose.evidence.harm import of_storage
+from fathom.diagnose.evidence.harm import of_storage, of_waits
 from fathom.diagnose.evidence.join import onto
 from fathom.diagnose.evidence.load import FEWEST, middle
 from fathom.diagnose.evidence.tier import tier_of
 from fathom.diagnose.evidence.words import megabytes, number, seen, time
 from fathom.diagnose.metrics import Layer
-from fathom.diagnose.rule import PATH_LATENCY, Kind, Need, Rule
+from fathom.diagnose.rule import Kind, Need, Rule
 from fathom.finding import Evidence, Finding, Remedy
 
 if TYPE_CHECKING:
@@ -39,6 +42,9 @@ _ROOM = 1.25
 """How many times its size at the end of the log a file is advised to have."""
 
 
+_INITIALISED = "SELECT servicename, instant_file_initialization_enabled FROM sys.dm_server_services"
+
+
 class _Slowed(NamedTuple):
     """A device with its latency while a file grows, and otherwise."""
 
@@ -56,6 +62,37 @@ _REUSE = Remedy(
 
 
 def examine(system: System) -> Iterator[Finding]:
+    """Growths that slow other I/O; else sessions that wait for their zeros."""
+    slows = list(_that_slow(system))
+    yield from slows or _that_wait(system)
+
+
+def _that_wait(system: System) -> Iterator[Finding]:
+    """By waits of sessions, which tell no file: those that grew in the same time may be it."""
+    harm = of_waits(system, "file growth")
+    if harm.sentence is None:
+        return
+    growers = (*system.of(Layer.DATABASE_FILE), *system.databases)
+    grown = [(each, metric) for each in growers for metric in _METRICS if _did_grow(each, metric)]
+    grower, metric = grown[0] if len({each.name for each, _ in grown}) == 1 else (None, _OF_A_FILE)
+    yield Finding(
+        "D29",
+        grower.name if grower else "sessions",
+        "Sessions wait while a file grows: what is added is written with zeros first.",
+        harm.severity,
+        _MEASURED,
+        (*_waits(system), *(_growth(each, metric) for each, metric in grown[:3])),
+        harm.sentence,
+        "the zeros are those of a backup that is restored, or of a new database",
+        (_fixed(system, grower, is_log=grower is not None and _is_log(grower, metric)), _REUSE),
+    )
+
+
+def _did_grow(grower: Device, metric: str) -> bool:
+    return bool(grower.has(metric) and _grows(grower.values(metric), grower.interval_s, metric).any())
+
+
+def _that_slow(system: System) -> Iterator[Finding]:
     """Files by their size, a database's files together by theirs, or its count of growths of its log."""
     for grower in (*system.of(Layer.DATABASE_FILE), *system.databases):
         # Of a log's size and its growths, which say the same, the first.
@@ -94,10 +131,10 @@ def _slows(system: System, grower: Device, metric: str) -> tuple[str, list[_Slow
     return (metric, slowed) if slowed else None
 
 
-def _fixed(system: System, grower: Device, *, is_log: bool) -> Remedy:
+def _fixed(system: System, grower: Device | None, *, is_log: bool) -> Remedy:
     """Room for what will come. A size below the present one is an error."""
-    file = grower.name
-    size, known = system.number("file_bytes", file), system.fact("logical_name", file)
+    file = grower.name if grower else None
+    size, known = (system.number("file_bytes", file), system.fact("logical_name", file)) if file else (None, None)
     name = f"N'{known.replace(chr(39), 2 * chr(39))}'" if known else "LOGICAL_NAME"
     room = f"{math.ceil(_ROOM * size / 2**30)}GB" if size else "N"
     growth = "64MB" if is_log else "512MB"
@@ -108,7 +145,7 @@ def _fixed(system: System, grower: Device, *, is_log: bool) -> Remedy:
         f"Make the file as large as it will be{has}, and let it grow by a fixed size. Data files need no zeros with "
         'instant file initialization (the right "Perform volume maintenance tasks"); a log needs them in growths above '
         "64 MB, and before SQL Server 2022 in all.",
-        (change,) if known and size else (look, change),
+        (change,) if known and size else (look, change) if grower else (_INITIALISED, look, change),
         "Growing it once takes as long: do it in a quiet time.",
         "The size of the file stays the same, and latency at these times is the usual one.",
     )
@@ -166,10 +203,9 @@ RULE = Rule(
     "a file that grows",
     Kind.LOAD,
     (
-        PATH_LATENCY,
         Need(
-            (Layer.DATABASE_FILE, Layer.DATABASE),
-            _METRICS,
+            (Layer.DATABASE_FILE, Layer.DATABASE, Layer.DATABASE_WAIT),
+            (*_METRICS, "wait_s_per_s"),
             "perfmon SQLServer:Databases(*)\\Data File(s) Size (KB) and Log Growths, or sizes of files: "
             "fathom record --print sqlserver",
         ),

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from fathom.diagnose.evidence.discards import slowed_by_discards
-from fathom.diagnose.evidence.elsewhere import grants, locks, processors, stolen
-from fathom.diagnose.evidence.harm import LEAST_SESSIONS, has_waits, of_storage, sessions
+from fathom.diagnose.evidence.elsewhere import grants, locks, page_latches, processors, stolen, swapped
+from fathom.diagnose.evidence.harm import LEAST_SESSIONS, has_waits, of_storage, of_waits, sessions
 from fathom.diagnose.evidence.hung import hung
 from fathom.diagnose.evidence.load import FEWEST, IDLE_LOAD, worked
 from fathom.diagnose.evidence.slow_time import lasting, slow_time
@@ -27,6 +27,8 @@ if TYPE_CHECKING:
     from fathom.diagnose.evidence.system import System
 
 
+_STORAGE = ("data", "log", "file growth")
+"""Waits for storage; zeros that a file grows by are written to it as well."""
 _MINOR = 0.25
 """Part of all waiting below which storage is not what to begin with, where most sessions wait for one other thing."""
 _SHORT, _AS_MANY = 0.3, 1.3
@@ -52,25 +54,29 @@ def examine(system: System) -> Iterator[Finding]:
     ]
     then = [found.starved for found in judged if found.starved is not None] if full is None else []
     lost = None if full is not None or then else stolen(system)
-    where = [found for found in (full, *then[:1], locks(system), grants(system), lost) if found is not None]
+    most = [found for found in (locks(system), page_latches(system), grants(system)) if found is not None]
+    where = [found for found in (full, *then[:1], *most, lost) if found is not None]
     # Where the disks are slow, only waits that are elsewhere can clear them, or processors with no time left to wait.
     cleared = (fast and bool(judged)) or full is not None or (bool(where) and has_waits(system) and bool(judged))
-    waiting = of_storage(system).sentence
-    minor = waiting is not None and (locks(system) or grants(system)) is not None and _is_minor(system)
+    waiting = of_storage(system).sentence or of_waits(system, "file growth").sentence
+    minor = waiting is not None and bool(most) and _is_minor(system)
     usual = waiting is not None and fast and bool(judged) and _is_usual(system)
     # Sessions wait for disks as well while their machine does not run.
     if not cleared or (waiting and not then and not minor and not usual):
         return
-    reason = f": {where[0].what}" if where else ""
     timed = any(disk.has("latency_s") for disk in system.nearest)
     sure = 0.9 if where and judged else 0.75 if where else (0.85 if has_waits(system) else (0.75 if timed else 0.6))
+    # Little memory is named, and clears no disk.
+    short = swapped(system)
+    where += [] if short is None else [short]
+    reason = f": {', and '.join(found.what for found in where)}" if where else ""
     said: list[Evidence] = [found.evidence for found in where]
     if minor:
         said.append(Evidence(f"{waiting}."))
     elif usual:
         said.append(Evidence(f"{waiting}: no more than wait for so many requests of so short a latency."))
     elif has_waits(system) and not waiting:
-        mean = sessions(system, "data", "log")
+        mean = sessions(system, *_STORAGE)
         limit = f"below the {LEAST_SESSIONS} from which they matter" if mean < LEAST_SESSIONS else "a small part of all"
         said.append(Evidence(f"{number(mean)} sessions wait for storage on average, {limit}."))
     yield Finding(
@@ -96,7 +102,7 @@ def _unknown_matters(each: Sequence[tuple[Device, _Judged | None]]) -> bool:
 
 def _is_minor(system: System) -> bool:
     """Whether few of the sessions that wait do so for storage."""
-    return sessions(system, "data", "log") < _MINOR * sessions(system)
+    return sessions(system, *_STORAGE) < _MINOR * sessions(system)
 
 
 def _is_usual(system: System) -> bool:
@@ -108,7 +114,7 @@ def _is_usual(system: System) -> bool:
     short = all(
         not disk.mean("latency_s") > _SHORT * tier_of(system, disk).target_s for disk in timed if _is_used(disk)
     )
-    return short and sessions(system, "data", "log") <= _AS_MANY * load
+    return short and sessions(system, *_STORAGE) <= _AS_MANY * load
 
 
 def _is_used(disk: Device) -> bool:

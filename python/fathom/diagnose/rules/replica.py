@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from fathom.diagnose.evidence.harm import of_waits, sessions
+from fathom.diagnose.evidence.harm import LEAST_SESSIONS, of_waits, ranked, sessions
 from fathom.diagnose.evidence.surroundings import POSTGRESQL, SQL_SERVER
 from fathom.diagnose.evidence.words import number
 from fathom.diagnose.metrics import Layer
@@ -16,11 +16,19 @@ if TYPE_CHECKING:
     from fathom.diagnose.evidence.system import System
 
 
+_FLOW_CONTROL = ("HADR_DATABASE_FLOW_CONTROL", "HADR_TRANSPORT_FLOW_CONTROL")
+"""Waits until the replica has taken messages that were sent before (Microsoft, sys.dm_os_wait_stats). They are not of
+commits: an asynchronous replica has them as well.
+"""
+
+
 def examine(system: System) -> Iterator[Finding]:
     """By waits of sessions."""
-    remote, local = sessions(system, "replica"), sessions(system, "log")
+    held = [(name, mean) for name, mean in ranked(system, "replica") if name in _FLOW_CONTROL and mean > 0]
+    local = sessions(system, "log")
+    remote = sessions(system, "replica") - sum(mean for _, mean in held)
     harm = of_waits(system, "replica")
-    if remote <= 1.5 * local or harm.sentence is None:
+    if remote <= 1.5 * local or remote < LEAST_SESSIONS or harm.sentence is None:
         return
     yield Finding(
         "D12",
@@ -33,6 +41,7 @@ def examine(system: System) -> Iterator[Finding]:
                 f"{number(remote)} sessions wait for the replica (HADR_SYNC_COMMIT, SyncRep), {number(local)} "
                 "for the local log."
             ),
+            *(Evidence(f"{number(mean)} wait until it takes more messages ({name}).") for name, mean in held),
         ),
         harm.sentence,
         "the replica's log volume and the network are idle",

@@ -26,6 +26,10 @@ _TIERS = {
 }  # fmt: skip
 """The next performance tier of a Premium SSD, which has no other setting. Those from P60 need a disk above 4 TiB."""
 _BURSTING = "Azure P40 or P50"
+_GOOGLE = (
+    "gcloud compute disks update DISK --zone ZONE --provisioned-iops N --provisioned-throughput M # Hyperdisk",
+    "gcloud compute disks resize DISK --zone ZONE --size N # Persistent Disk: its limits grow with its size",
+)
 _LINK = Remedy(
     "See which speed the link to this storage has and whether all its paths are used; add paths or take a faster one.",
     (
@@ -71,6 +75,7 @@ def _step(system: System, found: Throttle) -> Remedy:
         (
             *((_AWS,) if found.cloud in {None, "aws"} else ()),
             *(_of_azure(found) if found.cloud in {None, "azure"} else ()),
+            *(_GOOGLE if found.cloud is None else ()),
         ),
         "Costs more; the instance may have a limit of its own" + ("." if elsewhere else f"; EBS {PAUSE}."),
         "The plateau is gone or higher, and latency falls.",

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from fathom.diagnose.evidence.commands import PAUSE
+from fathom.diagnose.evidence.ebs import is_hdd, larger, type_of
 from fathom.diagnose.evidence.harm import of_storage
 from fathom.diagnose.evidence.sold import SURE
 from fathom.diagnose.evidence.surroundings import AWS
@@ -14,10 +15,10 @@ from fathom.diagnose.rule import RATE, Kind, Rule
 from fathom.finding import Finding, Remedy
 
 if TYPE_CHECKING:
+    from fathom.diagnose.evidence.device import Device
     from fathom.diagnose.evidence.system import System
     from fathom.diagnose.evidence.throttle import Throttle
 
-_AWS = "aws ec2 modify-volume --volume-id vol-ID --volume-type gp3 --iops N --throughput M"
 _AZURE_DISK = "az disk update --name DISK --resource-group GROUP"
 _AZURE_NAMES = 'az vm show --resource-group GROUP --name VM --query "storageProfile.dataDisks[].[lun,name]"'
 _TIERS = {
@@ -58,23 +59,31 @@ def examine(system: System) -> Iterator[Finding]:
             found.evidence,
             harm.sentence,
             "the rate rises above the plateau with the same load" + ("" if found.rose else _PACED),
-            (_LINK if found.link else _step(system, found),),
+            (_LINK if found.link else _step(system, disk, found),),
         )
 
 
-def _step(system: System, found: Throttle) -> Remedy:
+def _step(system: System, disk: Device, found: Throttle) -> Remedy:
     """The next larger volume, of the cloud that has such a limit."""
     # EBS's pause between two changes is of no matter elsewhere.
     elsewhere = AWS in system.ruled_out or found.cloud == "azure"
+    kind = None if elsewhere else type_of(system, disk)
     return Remedy(
         "Buy one step more of what is short and compare, or send fewer requests (memory, indexes, compression).",
         (
-            *((_AWS,) if found.cloud in {None, "aws"} else ()),
+            *((larger(kind),) if found.cloud in {None, "aws"} else ()),
             *(_of_azure(found) if found.cloud in {None, "azure"} else ()),
         ),
-        "Costs more; the instance may have a limit of its own" + ("." if elsewhere else f"; EBS {PAUSE}."),
+        f"{_price(kind)}; the instance may have a limit of its own" + ("." if elsewhere else f"; EBS {PAUSE}."),
         "The plateau is gone or higher, and latency falls.",
     )
+
+
+def _price(kind: str | None) -> str:
+    """What the step costs (Amazon EBS user guide and price list)."""
+    if kind == "gp2":
+        return "gp3 costs less for each GiB than gp2, but IOPS above 3,000 and throughput above 125 MiB/s are paid for"
+    return "Costs more, and a volume cannot be made smaller again" if is_hdd(kind) else "Costs more"
 
 
 def _of_azure(found: Throttle) -> Iterator[str]:

@@ -13,6 +13,7 @@ from fathom.diagnose.evidence.elsewhere import grants, locks, processors, stolen
 from fathom.diagnose.evidence.harm import LEAST_SESSIONS, has_waits, of_storage, sessions
 from fathom.diagnose.evidence.hung import hung
 from fathom.diagnose.evidence.load import FEWEST, IDLE_LOAD, worked
+from fathom.diagnose.evidence.missing import may_hide
 from fathom.diagnose.evidence.slow_time import lasting, slow_time
 from fathom.diagnose.evidence.starved import starved
 from fathom.diagnose.evidence.surroundings import is_stacked
@@ -129,7 +130,10 @@ def _judged(system: System, disk: Device) -> _Judged | None:
     """The judgement of a disk; None where the log does not say."""
     if not disk.has("iops"):
         return _by_queue(disk)
-    latency, at_work = disk.values("latency_s"), worked(disk)
+    latency, at_work, lost = disk.values("latency_s"), worked(disk), may_hide(disk)
+    if lost is not None:
+        words = f"{lost.sum():,} of {len(lost):,} intervals of {disk.name} have no sample."
+        return _Judged(fine=False, said=seen(disk, words, lost))
     known = at_work & np.isfinite(latency)
     # Moments without any request count: a disk that did nothing kept nobody waiting.
     if at_work.sum() > 2 * known.sum() or known.sum() + (disk.values("iops") == 0).sum() < FEWEST:

@@ -26,6 +26,7 @@ from fathom.diagnose.evidence.load import (
     Plateau,
     has_risen,
     is_hard,
+    is_paced,
     middle,
     plateau,
     quieter,
@@ -151,7 +152,7 @@ def said_by_cloud(device: Device) -> Throttle | None:
 
 def throttled(system: System, disk: Device, kind: str = "volume") -> Throttle | None:
     """A tight plateau of IOPS or bytes at a limit."""
-    plateaus = [each for m in ("iops", "bytes_per_s") if (each := plateau(disk, m)) and not served(disk, each)]
+    plateaus = [each for m in ("iops", "bytes_per_s") if (each := plateau(disk, m)) and not _is_own(system, disk, each)]
     found = [(each, None if _denied(system, disk, each) else _limit(system, disk, each, kind)) for each in plateaus]
     known = [(each, limit) for each, limit in found if limit is not None]
     if not known:
@@ -160,7 +161,7 @@ def throttled(system: System, disk: Device, kind: str = "volume") -> Throttle | 
     best, limit = min(known, key=lambda pair: (-pair[1].sure, pair[1].off, pair[0].spread))
     name, sure = limit.name, limit.sure
     grown = best.load_growth >= 2 or best.latency_growth >= 3 or _has_slowed(disk, best)
-    risen = has_risen(disk, best) or (grown and is_hard(disk, best))
+    risen = has_risen(disk, best) or (grown and is_hard(disk, best) and not is_paced(disk, best))
     if not risen:
         sure = min(sure, _without_rise(system, disk, best, limit))
     elif not grown and sure < 0.85:
@@ -182,6 +183,11 @@ def throttled(system: System, disk: Device, kind: str = "volume") -> Throttle | 
     most = "" if top == _rate(best) else f" (at most {top})"
     what = f"it stays at {rate}{most}, {name}"
     return Throttle(what, sure, (evidence,), risen, limit.cloud, limit.link, limit.sold)
+
+
+def _is_own(system: System, disk: Device, found: Plateau) -> bool:
+    """Whether the rate is the load's own. In a cloud a load of just the rate that is sold is less likely."""
+    return served(disk, found) and not (is_rented(system) and is_paced(disk, found))
 
 
 def _has_slowed(disk: Device, found: Plateau) -> bool:

@@ -69,6 +69,29 @@ def test_a_kernel_of_a_cloud_gets_the_commands_of_that_cloud(
     assert "SQLServer:" not in tools
 
 
+@pytest.mark.parametrize(
+    ("kernel", "own"),
+    [
+        ("5.15.0-1051-gcp", "gcloud compute disks update"),
+        ("5.15.0-1051-gke", "gcloud compute disks update"),
+        ("5.15.0-1051-aws", "aws ec2 modify-volume"),
+        ("5.15.0-1051-azure", "az disk update"),
+    ],
+)
+def test_no_cloud_gets_the_commands_of_another(tmp_path: Path, kernel: str, own: str) -> None:
+    """A round number, which any of them may sell."""
+    load = np.where(np.arange(COUNT) % 20 < 10, RANDOM.uniform(2, 10, COUNT), RANDOM.uniform(140, 290, COUNT))
+    iops = np.minimum(15000 * RANDOM.normal(1, 0.002, COUNT), load / 0.0012)
+    found = diagnosed(iostat(tmp_path / "log", iops=iops, queue=load, device="sdc", kernel=kernel))
+    assert (found.verdict.rule, found.verdict.confidence) == ("D5", 0.6), found.verdict
+    commands = [command for each in found.findings for remedy in each.remedies for command in remedy.commands]
+    assert any(command.startswith(own) for command in commands)
+    clouds = {command.split()[0] for command in commands} & {"aws", "az", "gcloud"}
+    assert clouds == {own.split(maxsplit=1)[0]}
+    assert ("EBS" in advice(found)) is kernel.endswith("aws")
+    assert ("pd-ssd has 30 IOPS" in advice(found)) is own.startswith("gcloud")
+
+
 @pytest.mark.parametrize(("device", "vmware"), [("nvme1n1", False), ("sdb", True)])
 def test_a_full_queue_of_nvme_is_no_matter_of_pvscsi(tmp_path: Path, device: str, *, vmware: bool) -> None:
     queue = np.where(np.arange(COUNT) % 3 == 0, RANDOM.integers(5, 40, COUNT), 64.0)

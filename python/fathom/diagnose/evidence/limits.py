@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 _CAPS = ("volume", "instance", "link")
-KERNELS = {"-aws": "aws", ".amzn": "aws", "-azure": "azure"}
+KERNELS = {"-aws": "aws", ".amzn": "aws", "-azure": "azure", "-gcp": "gcp", "-gke": "gcp"}
 """Marks in the release of a kernel that a cloud builds for its machines."""
 
 

@@ -17,11 +17,13 @@ if TYPE_CHECKING:
     from fathom.diagnose.evidence.system import System
     from fathom.finding import Finding
 
-AWS, AZURE, VMWARE = "AWS", "Azure", "VMware"
+AWS, AZURE, GCP, VMWARE = "AWS", "Azure", "Google Cloud", "VMware"
 LINUX, WINDOWS = "Linux", "Windows"
 SQL_SERVER, POSTGRESQL, MARIADB = "SQL Server", "PostgreSQL", "MariaDB"
 
-_PLATFORMS = (AWS, AZURE, VMWARE)
+CLOUDS = {"aws": AWS, "azure": AZURE, "gcp": GCP}
+"""The clouds that sell volumes by their rates, by the names that tables of limits have for them."""
+PLATFORMS = (*CLOUDS.values(), VMWARE)
 _SYSTEMS = (LINUX, WINDOWS)
 _DATABASES = (SQL_SERVER, POSTGRESQL, MARIADB)
 
@@ -39,6 +41,7 @@ _FORMATS = {
 _COMMANDS = (
     (AWS, r"aws |fathom record --print aws"),
     (AZURE, r"az |fathom record --print azure"),
+    (GCP, r"gcloud "),
     (VMWARE, r"VMware:|esxcli |esxtop |fathom record --print esxi|.*pvscsi"),
     (WINDOWS, r"REG |Get-|New-|fsutil |fltmc |Windows:"),
     (LINUX, r"Linux:|lvcreate |lsblk|dmesg|cat /sys"),
@@ -65,7 +68,7 @@ def ruled_out(system: System) -> frozenset[str]:
     """What the system is not, or has not."""
     seen = _seen(system)
     out: set[str] = set()
-    for group in (_PLATFORMS, _SYSTEMS, _DATABASES):
+    for group in (PLATFORMS, _SYSTEMS, _DATABASES):
         there = seen.intersection(group)
         out.update(set(group) - there if there else ())
     if LINUX in seen and WINDOWS not in seen and SQL_SERVER not in seen:
@@ -109,7 +112,7 @@ def _seen(system: System) -> set[str]:
     systems = [fact.value for fact in system.facts if fact.name == "os"]
     found |= {name for name in _SYSTEMS if any(name in each for each in systems)}
     marks = {cloud for mark, cloud in KERNELS.items() if any(mark in each for each in systems)}
-    found |= {{"aws": AWS, "azure": AZURE}[cloud] for cloud in marks}
+    found |= {CLOUDS[cloud] for cloud in marks}
     waits = [(device.device or "").rpartition("/")[2] for device in system.of(Layer.DATABASE_WAIT)]
     if any(_POSTGRESQL_WAIT.match(wait) for wait in waits):
         found.add(POSTGRESQL)

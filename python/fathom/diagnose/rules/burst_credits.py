@@ -13,7 +13,7 @@ from fathom.diagnose.evidence.ebs import LEAST_IOPS, MOST_MIB, described_type
 from fathom.diagnose.evidence.harm import of_storage
 from fathom.diagnose.evidence.join import ranks
 from fathom.diagnose.evidence.load import FEWEST, IDLE_LOAD, middle
-from fathom.diagnose.evidence.sold import DOUBTFUL, SURE, is_rented, sold_there
+from fathom.diagnose.evidence.sold import DOUBTFUL, SURE, is_in, is_rented, sold_there
 from fathom.diagnose.evidence.unexplained import fallen, slow_part
 from fathom.diagnose.evidence.words import megabytes, number, seen, time
 from fathom.diagnose.rule import DISK_COLLECT, VOLUMES, Kind, Need, Rule
@@ -140,7 +140,8 @@ def _lower(system: System, disk: Device) -> Iterator[Finding]:
         f"{number(100 * found.spread)} %, with {number(middle(disk.load[slow]))} outstanding at "
         f"{time(middle(latency[slow]))}: others would leave now more and now less."
     )
-    rented = is_rented(system)
+    # Google sells no bursts.
+    rented = is_rented(system) and not is_in(system, "gcp")
     yield Finding(
         "D7",
         disk.name,

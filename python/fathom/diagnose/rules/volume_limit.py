@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from fathom.diagnose.evidence.commands import PAUSE
 from fathom.diagnose.evidence.ebs import is_hdd, larger, type_of
 from fathom.diagnose.evidence.harm import of_storage
-from fathom.diagnose.evidence.sold import SURE
+from fathom.diagnose.evidence.sold import SURE, is_in
 from fathom.diagnose.evidence.surroundings import AWS
 from fathom.diagnose.evidence.throttle import said_by_cloud, throttled
 from fathom.diagnose.rule import RATE, Kind, Rule
@@ -21,6 +21,16 @@ if TYPE_CHECKING:
 
 _AZURE_DISK = "az disk update --name DISK --resource-group GROUP"
 _AZURE_NAMES = 'az vm show --resource-group GROUP --name VM --query "storageProfile.dataDisks[].[lun,name]"'
+_GCLOUD = (
+    "gcloud compute disks describe DISK --zone ZONE",
+    "gcloud compute disks update DISK --zone ZONE --provisioned-iops N --provisioned-throughput M # Hyperdisk",
+    "gcloud compute disks resize DISK --zone ZONE --size GB # Persistent Disk",
+)
+_BY_SIZE = (
+    " Google: pd-ssd has 30 IOPS and 0.48 MiB/s for each GiB, pd-balanced 6 and 0.28, and the machine has a limit by "
+    "its type and processors for all of them together; Hyperdisk has what was bought."
+)
+"""Google Cloud, "About Persistent Disk performance" and "gcloud compute disks update"."""
 _TIERS = {
     "Azure P4": "P6", "Azure P6": "P10", "Azure P10": "P15", "Azure P15": "P20", "Azure P20": "P30",
     "Azure P30": "P40", "Azure P60": "P70", "Azure P70": "P80",
@@ -66,24 +76,27 @@ def examine(system: System) -> Iterator[Finding]:
 def _step(system: System, disk: Device, found: Throttle) -> Remedy:
     """The next larger volume, of the cloud that has such a limit."""
     # EBS's pause between two changes is of no matter elsewhere.
-    elsewhere = AWS in system.ruled_out or found.cloud == "azure"
+    elsewhere = AWS in system.ruled_out or found.cloud in {"azure", "gcp"}
     kind = None if elsewhere else type_of(system, disk)
     return Remedy(
-        "Buy one step more of what is short and compare, or send fewer requests (memory, indexes, compression).",
+        "Buy one step more of what is short and compare, or send fewer requests (memory, indexes, compression)."
+        + (_BY_SIZE if is_in(system, "gcp") else ""),
         (
             *((larger(kind),) if found.cloud in {None, "aws"} else ()),
             *(_of_azure(found) if found.cloud in {None, "azure"} else ()),
+            *(_GCLOUD if found.cloud in {None, "gcp"} else ()),
         ),
-        f"{_price(kind)}; the instance may have a limit of its own" + ("." if elsewhere else f"; EBS {PAUSE}."),
+        f"{_price(system, kind)}; the instance may have a limit of its own" + ("." if elsewhere else f"; EBS {PAUSE}."),
         "The plateau is gone or higher, and latency falls.",
     )
 
 
-def _price(kind: str | None) -> str:
-    """What the step costs (Amazon EBS user guide and price list)."""
+def _price(system: System, kind: str | None) -> str:
+    """What the step costs (Amazon EBS user guide and price list, "gcloud compute disks resize")."""
     if kind == "gp2":
         return "gp3 costs less for each GiB than gp2, but IOPS above 3,000 and throughput above 125 MiB/s are paid for"
-    return "Costs more, and a volume cannot be made smaller again" if is_hdd(kind) else "Costs more"
+    grows = is_hdd(kind) or is_in(system, "gcp")
+    return "Costs more, and a volume cannot be made smaller again" if grows else "Costs more"
 
 
 def _of_azure(found: Throttle) -> Iterator[str]:

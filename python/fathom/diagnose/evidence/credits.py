@@ -5,9 +5,11 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING
 
+from fathom.diagnose.evidence.azure_disks import NAMES, UPDATE, tier_for
 from fathom.diagnose.evidence.commands import PAUSE
 from fathom.diagnose.evidence.ebs import DISKS, MOST_MIB, TYPE, is_hdd, larger, size_for, type_of
 from fathom.diagnose.evidence.load import middle
+from fathom.diagnose.evidence.sold import is_in
 from fathom.diagnose.evidence.surroundings import AWS
 from fathom.diagnose.evidence.words import number
 from fathom.finding import Remedy
@@ -41,6 +43,8 @@ def without_credits(system: System, disk: Device, lasted: Flags) -> Remedy:
         disk: the volume.
         lasted: the moments at which it had credits.
     """
+    if is_in(system, "azure"):
+        return _of_azure(system, disk, lasted)
     if AWS in system.ruled_out:
         return OTHER
     # The step from a burst rate that only gp2 has tells the type of a guest's disk.
@@ -66,6 +70,21 @@ def without_credits(system: System, disk: Device, lasted: Flags) -> Remedy:
         ),
         f"gp3 as sold by default has {_LEAST_MIB} MiB/s, {most}. Performance may differ while the change runs; EBS "
         f"{PAUSE}.",
+        "No step down in the slow time.",
+    )
+
+
+def _of_azure(system: System, disk: Device, lasted: Flags) -> Remedy:
+    """A performance tier that does without credits what the disk did with them."""
+    iops, moved = (middle(disk.values(metric)[lasted], _NEEDED) for metric in ("iops", "bytes_per_s"))
+    how = f": {number(iops)} IOPS were needed while credits lasted" if iops > 0 else ""
+    tier = tier_for(system, iops, moved)
+    return Remedy(
+        f"Raise the disk's performance tier, whose rate does not depend on credits{how}. A standard SSD has no tier: "
+        "take a larger one, or a premium SSD.",
+        (NAMES, f"{UPDATE} --set tier={tier} # Premium SSD"),
+        "Costs as much as a disk of that tier. A tier can be lowered once in 12 hours only. The machine may have a "
+        "limit of its own.",
         "No step down in the slow time.",
     )
 

@@ -85,9 +85,9 @@ class _Limit:
     sold: str | None = None
 
 
-_FLAGS = {"iops_exceeded": "IOPS", "bytes_exceeded": "throughput",
+FLAGS = {"iops_exceeded": "IOPS", "bytes_exceeded": "throughput",
           "iops_exceeded_s_per_s": "IOPS", "bytes_exceeded_s_per_s": "throughput"}  # fmt: skip
-_USED = {
+USED = {
     "iops_used_percent": "IOPS",
     "bytes_used_percent": "throughput",
     "uncached_iops_used_percent": "IOPS past the cache",
@@ -129,7 +129,7 @@ _LASTING = 0.05
 
 def said_by_cloud(device: Device) -> Throttle | None:
     """What the cloud's own counters say."""
-    for metrics, low, words in ((_FLAGS, 0.05, "passed"), (_USED, 95.0, "used up")):
+    for metrics, low, words in ((FLAGS, 0.05, "passed"), (USED, 95.0, "used up")):
         for metric, what in metrics.items():
             values = device.values(metric)
             hit = values >= low

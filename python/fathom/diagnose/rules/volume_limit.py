@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
+from fathom.diagnose.evidence.azure_disks import ANY_TIER, NAMES, UPDATE
 from fathom.diagnose.evidence.commands import PAUSE
 from fathom.diagnose.evidence.ebs import is_hdd, larger, type_of
 from fathom.diagnose.evidence.harm import of_storage
 from fathom.diagnose.evidence.sold import SURE, is_in
 from fathom.diagnose.evidence.surroundings import AWS
-from fathom.diagnose.evidence.throttle import said_by_cloud, throttled
-from fathom.diagnose.rule import RATE, Kind, Rule
+from fathom.diagnose.evidence.throttle import FLAGS, USED, said_by_cloud, throttled
+from fathom.diagnose.rule import DISK_COLLECT, VOLUMES, Kind, Need, Rule
 from fathom.finding import Finding, Remedy
 
 if TYPE_CHECKING:
@@ -19,8 +20,6 @@ if TYPE_CHECKING:
     from fathom.diagnose.evidence.system import System
     from fathom.diagnose.evidence.throttle import Throttle
 
-_AZURE_DISK = "az disk update --name DISK --resource-group GROUP"
-_AZURE_NAMES = 'az vm show --resource-group GROUP --name VM --query "storageProfile.dataDisks[].[lun,name]"'
 _GCLOUD = (
     "gcloud compute disks describe DISK --zone ZONE",
     "gcloud compute disks update DISK --zone ZONE --provisioned-iops N --provisioned-throughput M # Hyperdisk",
@@ -101,14 +100,15 @@ def _price(system: System, kind: str | None) -> str:
 
 def _of_azure(found: Throttle) -> Iterator[str]:
     """What sets the rate depends on the kind of disk: a tier for Premium SSD, figures for Ultra Disk and version 2."""
-    yield _AZURE_NAMES
+    yield NAMES
     if found.sold == _BURSTING:
-        yield f"{_AZURE_DISK} --enable-bursting true"
+        yield f"{UPDATE} --enable-bursting true"
     elif found.sold in _TIERS:
-        yield f"{_AZURE_DISK} --set tier={_TIERS[found.sold]}"
+        yield f"{UPDATE} --set tier={_TIERS[found.sold]}"
     else:
-        yield f"{_AZURE_DISK} --set tier=PNN # Premium SSD"
-        yield f"{_AZURE_DISK} --disk-iops-read-write N --disk-mbps-read-write M # Ultra Disk, Premium SSD v2"
+        yield f"{UPDATE} --set tier={ANY_TIER} # Premium SSD"
+        yield f"{UPDATE} --disk-iops-read-write N --disk-mbps-read-write M # Ultra Disk, Premium SSD v2"
 
 
-RULE = Rule("D5", "throttled volume", Kind.CAUSE, (RATE,), examine)
+_RATE_OR_USED = Need(VOLUMES, ("iops", *USED, *FLAGS), DISK_COLLECT)
+RULE = Rule("D5", "throttled volume", Kind.CAUSE, (_RATE_OR_USED,), examine)

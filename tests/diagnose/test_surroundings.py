@@ -92,29 +92,43 @@ def test_no_cloud_gets_the_commands_of_another(tmp_path: Path, kernel: str, own:
     assert ("pd-ssd has 30 IOPS" in advice(found)) is own.startswith("gcloud")
 
 
-@pytest.mark.parametrize(("device", "vmware"), [("nvme1n1", False), ("sdb", True)])
-def test_a_full_queue_of_nvme_is_no_matter_of_pvscsi(tmp_path: Path, device: str, *, vmware: bool) -> None:
+@pytest.mark.parametrize(("device", "host"), [("nvme1n1", False), ("sdb", False), ("sdb", True), ("nvme1n1", True)])
+def test_a_full_queue_is_one_of_pvscsi_only_where_something_says_vmware(
+    tmp_path: Path, device: str, *, host: bool
+) -> None:
     queue = np.where(np.arange(COUNT) % 3 == 0, RANDOM.integers(5, 40, COUNT), 64.0)
     latency = np.where(queue == 64, 0.020, 0.012)
-    found = diagnosed(iostat(tmp_path / "log", iops=queue / latency, queue=queue, device=device))
+    logs = [iostat(tmp_path / "log", iops=queue / latency, queue=queue, device=device)]
+    if host:
+        counters = [r"\\esx1\Physical Cpu(_Total)\% Util Time", r"\\esx1\Group Cpu(71:sql01)\% Ready"]
+        logs.append(tmp_path / "host")
+        logs[1].write_text(pdh([("30", "3")] * COUNT, counters, zone="(PDH-CSV 4.0) (UTC)(0)", times=stamps(COUNT)))
+    found = diagnosed(*logs)
     assert any(finding.rule == "D1" for finding in found.findings), found.verdict
+    vmware = host and device == "sdb"
     assert ("PVSCSI" in advice(found)) is vmware
     said = " ".join(each.sentence for finding in found.findings for each in finding.evidence)
     assert ("PVSCSI" in said) is vmware, said
+    assert ("the queues of many drivers" in said) is (device == "sdb" and not host)
+    assert ("See which depth the driver gives the disk" in advice(found)) is not vmware
     assert "REG ADD" not in advice(found), "no registry on Linux"
 
 
 @pytest.mark.parametrize(
     ("device", "file"),
-    [("nvme1n1", "/sys/module/nvme/parameters/io_queue_depth"), ("vdb", "nr_requests\n"), ("sdb", None)],
+    [
+        ("nvme1n1", "/sys/module/nvme/parameters/io_queue_depth"),
+        ("vdb", "nr_requests\n"),
+        ("sdb", "device/queue_depth"),
+    ],
 )
-def test_the_depth_of_a_driver_is_where_the_driver_has_it(tmp_path: Path, device: str, file: str | None) -> None:
+def test_the_depth_of_a_driver_is_where_the_driver_has_it(tmp_path: Path, device: str, file: str) -> None:
     queue = np.where(np.arange(COUNT) % 3 == 0, RANDOM.integers(5, 40, COUNT), 64.0)
     latency = np.where(queue == 64, 0.020, 0.012)
     found = diagnosed(iostat(tmp_path / "log", iops=queue / latency, queue=queue, device=device))
     assert any(finding.rule == "D1" for finding in found.findings), found.verdict
-    assert file is None or file in advice(found)
-    assert ("device/queue_depth" in advice(found)) is False
+    assert file in advice(found)
+    assert ("device/queue_depth" in advice(found)) is (device == "sdb")
 
 
 @pytest.mark.parametrize(

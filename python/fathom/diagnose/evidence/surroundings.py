@@ -56,6 +56,9 @@ _COMMANDS = (
 _STACKED = re.compile(r"(?:md[_\d]|dm-\d|bcache\d|drbd\d)")
 """Linux's names of block devices that pass requests on to disks."""
 
+_OF_VMWARE = re.compile(r"VMware|Virtual disk$")
+"""Models of disks that ESXi gives its machines; those of Hyper-V are "Virtual Disk"."""
+
 _POSTGRESQL_WAIT = re.compile(r"(?:Activity|BufferPin|Client|Extension|IO|IPC|LWLock|Lock|Timeout):")
 
 
@@ -80,6 +83,11 @@ def ruled_out(system: System) -> frozenset[str]:
         # Its operating system cannot be reached.
         out.update((LINUX, WINDOWS))
     return frozenset(out)
+
+
+def is_vmware(system: System) -> bool:
+    """Whether something in the logs says that the system is, or runs under, ESXi."""
+    return VMWARE in _seen(system)
 
 
 def fitting(finding: Finding, out: frozenset[str]) -> Finding:
@@ -113,6 +121,8 @@ def _seen(system: System) -> set[str]:
     found |= {name for name in _SYSTEMS if any(name in each for each in systems)}
     marks = {cloud for mark, cloud in KERNELS.items() if any(mark in each for each in systems)}
     found |= {CLOUDS[cloud] for cloud in marks}
+    if any(fact.name == "model" and _OF_VMWARE.match(fact.value) for fact in system.facts):
+        found.add(VMWARE)
     waits = [(device.device or "").rpartition("/")[2] for device in system.of(Layer.DATABASE_WAIT)]
     if any(_POSTGRESQL_WAIT.match(wait) for wait in waits):
         found.add(POSTGRESQL)

@@ -221,6 +221,8 @@ def test_rds_gets_commands_of_rds(tmp_path: Path, resource: str, identifier: str
     found = diagnosed(cloudwatch(tmp_path / "log", values, resource))
     assert found.verdict.rule == "D5", found.verdict
     said = advice(found)
+    assert "More IOPS or throughput than gp3 has as sold cost more." in said
+    assert "Costs more." not in said, "gp3 itself costs RDS no more than gp2"
     assert (
         f"aws rds modify-db-instance --db-instance-identifier {identifier} --storage-type gp3 --iops N "
         "--storage-throughput M --apply-immediately"

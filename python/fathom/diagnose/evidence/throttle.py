@@ -266,7 +266,7 @@ def _limit(system: System, disk: Device, found: Plateau, kind: str) -> _Limit | 
     sold = _sold(system, disk, found, kind)
     if link is not None and (sold is None or link.sure >= sold.sure):
         return link
-    if sold is not None or system.limits.cap(found.metric, found.level, kind, NEAR):
+    if sold is not None or system.limits.near(found.metric, found.level, kind, NEAR, of_type=type_of(system, disk)):
         return sold
     held = found.spread <= _STRICT and found.load_growth >= 2 and not _at_own_rate(disk, found)
     if held and _is_round(found.level) and (sure := _of_round(system, disk, found)):

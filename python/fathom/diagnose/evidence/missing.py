@@ -8,29 +8,16 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from fathom.diagnose.evidence.load import worked
-
 if TYPE_CHECKING:
     from fathom.diagnose.evidence.device import Device, Flags
 
 _PART, _FEWEST = 0.03, 3
 """Share and number of a device's moments from which those that are missing may hide a slow time."""
-_REQUESTS = 10.0
-"""Requests of an interval whose latency must have been there."""
-
-
-def missing(device: Device) -> Flags:
-    """The moments of which nothing is known, or no latency although requests completed and the log has it otherwise."""
-    known = np.zeros(len(device.times_ns), dtype=bool)
-    for values in device.measured.values():
-        known |= np.isfinite(values)
-    if device.has("latency_s"):
-        often = worked(device) & (device.values("iops") * device.seconds >= _REQUESTS)
-        known &= ~(often & np.isnan(device.values("latency_s")))
-    return ~known
 
 
 def may_hide(device: Device) -> Flags | None:
-    """The missing moments where they are enough to hide a slow time; None where they are not."""
-    found = missing(device)
-    return found if found.sum() >= max(_FEWEST, _PART * len(found)) else None
+    """The moments of which the log has the time and no value, where they are enough to hide a slow time; else None."""
+    known = np.zeros(len(device.times_ns), dtype=bool)
+    for values in device.measured.values():
+        known |= np.isfinite(values)
+    return ~known if (~known).sum() >= max(_FEWEST, _PART * len(known)) else None

@@ -82,3 +82,12 @@ def test_blank_cells_of_perfmon_are_missing_samples(tmp_path: Path, blank: int, 
     found = diagnosed(tmp_path / "log")
     assert found.verdict.outcome is outcome, found.verdict
     assert bool(told(found)) is (outcome is Outcome.UNKNOWN)
+
+
+def test_full_processors_are_less_sure_beside_missing_samples(tmp_path: Path) -> None:
+    head = "avg-cpu:  %user   %nice %system %iowait  %steal   %idle\n 90.00 0.00 7.00 0.00 0.00 3.00\n\nDevice r/s"
+    for lost, confidence in ((set[int](), 0.9), (set(range(30, 58)), 0.6)):
+        log = cut(tmp_path / "log", lost)
+        log.write_text(log.read_text().replace("Device r/s", head))
+        found = diagnosed(log)
+        assert (found.verdict.rule, found.verdict.confidence) == ("D25", confidence), found.verdict

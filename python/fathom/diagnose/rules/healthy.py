@@ -34,6 +34,8 @@ _SHORT, _AS_MANY = 0.3, 1.3
 """Part of what a disk should keep, and sessions for each request outstanding, up to which waits are usual."""
 _MUCH = 0.1
 """Part of the busiest disk's rate from which a disk may be what users wait for."""
+_UNSEEN = 0.6
+"""How sure it is at most where a disk's samples are missing."""
 _LITTLE, _SELDOM = 0.2, 0.05
 """Requests outstanding on average, and the share of moments with one, below which a disk is hardly used."""
 
@@ -65,6 +67,10 @@ def examine(system: System) -> Iterator[Finding]:
     reason = f": {where[0].what}" if where else ""
     timed = any(disk.has("latency_s") for disk in system.nearest)
     sure = 0.9 if where and judged else 0.75 if where else (0.85 if has_waits(system) else (0.75 if timed else 0.6))
+    sure = min(sure, 0.75) if then or minor or usual else sure
+    if any(may_hide(disk) is not None for disk in system.nearest):
+        # Something else is what to begin with; of the storage it is not known.
+        sure = min(sure, _UNSEEN)
     said: list[Evidence] = [found.evidence for found in where]
     if minor:
         said.append(Evidence(f"{waiting}."))
@@ -76,7 +82,7 @@ def examine(system: System) -> Iterator[Finding]:
         said.append(Evidence(f"{number(mean)} sessions wait for storage on average, {limit}."))
     yield Finding(
         "D25", "storage", f"Storage is not your bottleneck{reason}.", Severity.GOOD,
-        min(sure, 0.75) if then or minor or usual else sure, (*said, *evidence[:6]), None,
+        sure, (*said, *evidence[:6]), None,
         "sessions that wait for reads or log writes in the time in question, or bursts shorter than the log's interval",
         tuple(found.remedy for found in where),
     )  # fmt: skip

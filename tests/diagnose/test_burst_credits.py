@@ -94,6 +94,7 @@ def test_gp3_is_of_the_size_that_the_log_needs(tmp_path: Path, size: int, throug
     assert remedy.commands[0].endswith(f"--iops 3000 --throughput {throughput}")
     assert "were needed while credits lasted" in remedy.action
     assert "125 MiB/s" in str(remedy.risk)
+    assert ("more is paid for" in str(remedy.risk)) is (throughput > 125)
 
 
 @pytest.mark.parametrize(

@@ -177,3 +177,42 @@ def test_time_that_a_file_takes_and_its_disk_does_not_is_lost_above_the_disk(
         assert f"{LOG} takes 22.0 ms, and 2 L: below it 0.700 ms" in found.verdict.sentence
         assert "9.00 sessions wait" in str(found.findings[0].harm)
         assert "fltmc instances" in found.findings[0].remedies[0].commands
+
+
+def esx(path: Path, busy: float, ready: float | None, run: float | None = None) -> Diagnosis:
+    """A fast device below a host's machines."""
+    columns = {
+        r"Physical Disk SCSI Device(naa.1)\Commands/sec": 1200.0,
+        r"Physical Disk SCSI Device(naa.1)\Average Guest MilliSec/Command": 0.8,
+        r"Physical Cpu(_Total)\% Util Time": busy,
+        r"Group Cpu(71:sql01)\% Ready": ready,
+        r"Group Cpu(71:sql01)\% Run": run,
+    }
+    kept = {name: value for name, value in columns.items() if value is not None}
+    rows = [[f"{value}" for value in kept.values()]] * COUNT
+    path.write_text(pdh(rows, [rf"\\esx1\{each}" for each in kept], zone="(PDH-CSV 4.0) (UTC)(0)", times=stamps(COUNT)))
+    return diagnosed(path)
+
+
+@pytest.mark.parametrize(
+    ("busy", "ready", "run", "reason"),
+    [
+        (97.0, 180.0, None, "sql01 waits for processors of its host"),
+        (61.0, 180.0, None, "sql01 waits for processors of its host"),
+        (97.0, 40.0, None, "the processors of the host esx1 are"),  # of how many processors nothing tells
+        (97.0, 180.0, 300.0, "the host gives the processors of sql01 to other machines"),
+        (61.0, 180.0, 3000.0, ""),
+        (61.0, 40.0, None, ""),
+        (97.0, None, None, "the processors of the host esx1 are"),
+    ],
+)
+def test_a_machine_that_waits_for_its_host_gets_no_more_processors(
+    tmp_path: Path, busy: float, ready: float | None, run: float | None, reason: str
+) -> None:
+    found = esx(tmp_path / "log", busy, ready, run)
+    assert found.verdict.outcome is Outcome.HEALTHY, found.verdict
+    assert found.verdict.sentence.partition(": ")[2].rstrip(".") == reason
+    actions = " ".join(each.action for each in found.findings[0].remedies)
+    assert "give the server more processors" not in actions
+    assert "statements that use most" not in actions
+    assert ("vMotion" in actions) is bool(reason)

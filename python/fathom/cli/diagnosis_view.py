@@ -91,7 +91,10 @@ def _actions(diagnosis: Diagnosis, view: _View) -> None:
 
 def _logs(diagnosis: Diagnosis, view: _View) -> None:
     """What is wrong with the logs, and what was not read of them."""
-    said = [f"{check.rule} {check.subject}: {check.what}" for check in diagnosis.checks]
+    said = [
+        f"{check.rule} {check.subject}: {check.what}{_when(check.evidence[0]) if check.evidence else ''}"
+        for check in diagnosis.checks
+    ]
     said += [fact.value for fact in diagnosis.system.facts if fact.name in {"note", "clock"}]
     # What no rule needs matters only where something is missing.
     told = diagnosis.verdict.rule is not None

@@ -126,7 +126,8 @@ def diagnose_system(system: System) -> Diagnosis:
     missing = _missing(system)
     rated = [device for device in system.devices if device.has("iops")]
     short = bool(rated) and all(worked(device).sum() < FEWEST for device in rated)
-    verdict = _verdict(causes, loads, elsewhere, missing, short=short, harm=harm)
+    lost = next((f"{each.subject.removesuffix(':')}: {each.what}" for each in checks if each.rule == "Q9"), None)
+    verdict = _verdict(causes, loads, elsewhere, missing, short=short, harm=harm, lost=lost)
     groups = {Outcome.HEALTHY: (elsewhere, loads, causes), Outcome.LOAD: (loads, elsewhere, causes)}
     if verdict.outcome is Outcome.LIMIT:
         # A sure limit and "not the storage" cannot both be so.
@@ -165,6 +166,7 @@ def _verdict(
     *,
     short: bool,
     harm: str | None,
+    lost: str | None,
 ) -> Verdict:
     sure = next((finding for finding in causes if finding.confidence >= CERTAIN), None)
     if sure is not None:
@@ -180,13 +182,15 @@ def _verdict(
         sentence = f"The logs cannot tell for certain. Likeliest: {causes[0].what}"
     elif harm:
         sentence = f"The logs cannot tell what limits the storage: {harm}, and no latency in them explains that."
+    elif lost:
+        sentence = f"The logs cannot tell whether the storage is slow. {lost}. Record again, into a file."
     else:
         sentence = "The logs cannot tell what limits the storage."
     if short:
         sentence = (
             f"The logs are too short: fewer than {FEWEST} intervals with I/O of any disk. Record longer, or more often."
         )
-    elif missing:
+    elif missing and not (lost and not causes):
         sentence += " Record the missing counters in the slow time."
     return Verdict(Outcome.UNKNOWN, sentence, Severity.NOTE, causes[0].confidence if causes else 0.0, None)
 

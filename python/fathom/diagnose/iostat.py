@@ -81,6 +81,7 @@ class Report:
         disks: device to column to number.
         where: line or number of the report, for messages.
         listed: whether it has a table of devices that was read as a whole: -z leaves out those without a request.
+        unread: devices whose row was there and could not be read.
     """
 
     stamp: str | None
@@ -88,6 +89,7 @@ class Report:
     disks: dict[str, dict[str, float]]
     where: str
     listed: bool = False
+    unread: frozenset[str] = frozenset()
 
 
 def samples(
@@ -123,6 +125,7 @@ def samples(
     source.notes.skip("devices", _UNTIMED, len(untimed), ", ".join(sorted(untimed)[:6]))
     rows = Rows()
     ignored: set[str] = set()
+    columns_of = {device: columns for report in reports for device, columns in report.disks.items()}
     for time, length, report in zip(times[start:].tolist(), seconds[start:], reports[start:], strict=True):
         for device, columns in report.disks.items():
             if disk_of(device) in report.disks:
@@ -131,6 +134,9 @@ def samples(
             for metric, value in _columns(columns).items():
                 if not (device in untimed and metric in _TIMED):
                     rows.add(time, length, Series(host, device, Layer.GUEST_DISK, metric), value)
+        for device in sorted(report.unread & columns_of.keys() - report.disks.keys()):
+            for metric in _columns(columns_of[device]):
+                rows.add(time, length, Series(host, device, Layer.GUEST_DISK, metric), None)
         for name, value in _cpu(report.cpu).items():
             rows.add(time, length, Series(host, None, Layer.HOST, name), value)
         yield from rows.take_if()

@@ -40,6 +40,10 @@ _STRONGER: dict[str, tuple[tuple[str, str], ...]] = {
             ("D24", "it is slow beside its own discards"),
             ("D26", "discards hold the rate down"),
             ("D1", "the queue is a consequence of the discards")),
+    "D34": (("D20", "the disk below it is as fast as ever"),
+            ("D24", "the disk below it is as fast as ever"),
+            ("D26", "the disk below it is as fast as ever"),
+            ("D1", "the disk below it is as fast as ever, and has no queue")),
     "D28": (("D26", "reads for lack of memory keep the device at its highest rate"),
             ("D20", "its own reads for lack of memory are what slows it"),
             ("D1", "the queue is a consequence of the reads for lack of memory")),
@@ -62,7 +66,7 @@ _JOBS = frozenset({"D16", "D17", "D18", "D29"})
 _BY_JOBS = {"D26": 1.0, "D24": 0.6}
 """What a job may be behind, and up to which confidence: a highest rate, and pauses that no interval shows whole."""
 
-_NOT_BY_LOAD = frozenset({"D4", "D20", "D24", "D27", "D30", "D32"})
+_NOT_BY_LOAD = frozenset({"D4", "D20", "D24", "D27", "D30", "D32", "D34"})
 """Causes that make a device slow in their own time, whatever its load is."""
 
 _NAMED = frozenset({"D27"})

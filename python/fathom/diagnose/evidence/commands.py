@@ -47,8 +47,9 @@ _OF_VOLUME, _OF_INSTANCE = "aws ec2 modify-volume ", "aws ec2 modify-instance-at
 _DEFAULTS = " --iops 3000 --throughput 125"
 """What gp3 has as sold: RDS accepts no figures for that size."""
 _RDS_RISK = (
-    "Costs more. Storage is optimised afterwards, which can take hours: latency may be higher, and the next change has "
-    "to wait. gp3 below 400 GiB (Oracle: 200 GiB; SQL Server: none) stays at 3,000 IOPS, so more needs a larger size."
+    "More IOPS or throughput than gp3 has as sold cost more. Storage is optimised afterwards, which can take hours: "
+    "latency may be higher, and the next change has to wait. gp3 below 400 GiB (Oracle: 200 GiB; SQL Server: none) "
+    "stays at 3,000 IOPS, so more needs a larger size."
 )
 _CLASS_RISK = "Minutes without service while the class changes; with Multi-AZ as long as a failover takes."
 _FSX_RISK = (

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from fathom.diagnose.evidence.harm import ranked, sessions
-from fathom.diagnose.evidence.load import FEWEST
+from fathom.diagnose.evidence.load import FEWEST, middle
 from fathom.diagnose.evidence.memory import LITTLE_BYTES, MAX_SERVER_MEMORY
 from fathom.diagnose.evidence.words import number, seen, share
 from fathom.diagnose.metrics import Layer
@@ -27,6 +27,8 @@ _OFTEN = 0.1
 """Share of the moments in which that must be so."""
 WAITED = 0.15
 """Part of the processor time that a virtual machine wants and does not get."""
+WHOLE_PERCENT = 100.0
+"""%RDY of all processors of a machine from which it waits for a whole one all the time, however many it has."""
 
 _BUSIEST = (
     "SELECT TOP 10 total_worker_time, execution_count, sql_handle FROM sys.dm_exec_query_stats "
@@ -76,6 +78,23 @@ LESS_SHARED = Remedy(
 )
 
 
+_LESS_SHARED_VM = Remedy(
+    "Ask the host's administrator to move the machine to another host (vMotion), for fewer virtual processors per "
+    "core, or for a reservation, and whether the machine or its pool has a CPU limit. More virtual processors make it "
+    "worse. Tuning statements of this machine does not give the time back.",
+    ("esxtop (c: %RDY, %CSTP and %MLMTD of the machine)",),
+    "A reservation takes time from other machines.",
+    "Ready time (%RDY) falls below 5 % of a processor.",
+)
+_FULL_HOST = Remedy(
+    "Move machines to another host (vMotion), or give them fewer virtual processors: together they want more than the "
+    "host has. More virtual processors of a machine make that worse.",
+    ("esxtop (c: %USED, %RDY and %CSTP of each machine)",),
+    None,
+    "Processor time of the host falls below 70 %.",
+)
+
+
 @dataclass(frozen=True)
 class Elsewhere:
     """Where the wait is: a clause, its evidence and what to do."""
@@ -98,12 +117,14 @@ def processors(system: System) -> Elsewhere | None:
         lost = stolen(system)
         if lost is not None and not used - host.mean("cpu_steal_percent") >= FULL_PERCENT:
             return lost
-        return busy_processors(host, f"Processors were {number(used)} % busy on average.")
+        return busy_processors(system, host, f"Processors were {number(used)} % busy on average.")
     return None
 
 
-def busy_processors(host: Device, words: str) -> Elsewhere:
-    """Processors that a machine's own programs keep busy."""
+def busy_processors(system: System, host: Device, words: str) -> Elsewhere:
+    """Processors that a machine's own programs keep busy, or a hypervisor's machines."""
+    if any(each.host == host.host for each in system.of(Layer.HOST_DEVICE, Layer.VIRTUAL_DISK)):
+        return Elsewhere(f"the processors of the host {host.name} are", seen(host, words), _FULL_HOST)
     return Elsewhere(
         "the processors are",
         seen(host, words),
@@ -123,17 +144,29 @@ def stolen(system: System) -> Elsewhere | None:
             )
             return Elsewhere(GIVEN, seen(host, f"{words}: the machine wanted to run and others ran.", hit), LESS_SHARED)
     for machine in machines(system):
-        ready = machine.values("cpu_ready_percent")
-        part = missed(ready, machine.values("cpu_run_percent"))
-        hit, known = (part >= WAITED) & (ready >= STOLEN_PERCENT), np.isfinite(part)
+        ready, run = machine.values("cpu_ready_percent"), machine.values("cpu_run_percent")
+        hit, known = waited(ready, run), np.isfinite(ready)
         if _often(hit, known):
-            words = (
-                f"{machine.name} waited for {share(float(np.median(part[hit])))} of the processor time that it wanted, "
-                f"in {share(hit.sum() / known.sum())} of the time: %RDY {number(float(np.median(ready[hit])))}, %RUN "
-                f"{number(float(np.median(machine.values('cpu_run_percent')[hit])))}, added over its processors."
-            )
-            return given_away(machine, seen(machine, words, hit))
+            then, when = number(middle(ready[hit])), f"in {share(hit.sum() / known.sum())} of the time"
+            part = middle(missed(ready, run)[hit])
+            words = f"{machine.name} was ready and did not run {when}: %RDY {then}, added over its processors."
+            if part >= 0:
+                words = (
+                    f"{machine.name} waited for {share(part)} of the processor time that it wanted, {when}: %RDY "
+                    f"{then}, %RUN {number(middle(run[hit]))}, added over its processors."
+                )
+            return given_away(machine, seen(machine, words, hit), known=part >= 0)
     return None
+
+
+def waited(ready: Floats, run: Floats) -> Flags:
+    """When a virtual machine waited for processors: for a part of what it wanted; where %RUN is not known, for a whole
+    one all the time.
+    """
+    found: Flags = np.where(
+        np.isfinite(run), (missed(ready, run) >= WAITED) & (ready >= STOLEN_PERCENT), ready >= WHOLE_PERCENT
+    )
+    return found
 
 
 def missed(ready: Floats, run: Floats) -> Floats:
@@ -141,15 +174,17 @@ def missed(ready: Floats, run: Floats) -> Floats:
     return ready / np.where(ready + run > 0, ready + run, np.nan)
 
 
-def given_away(machine: Device, evidence: Evidence) -> Elsewhere:
-    """A virtual machine whose processors others have."""
-    return Elsewhere(f"the host gives the processors of {machine.name} to other machines", evidence, LESS_SHARED)
+def given_away(machine: Device, evidence: Evidence, *, known: bool) -> Elsewhere:
+    """A virtual machine that waits for processors; `known`: whether the log tells for which part of its time."""
+    given = f"the host gives the processors of {machine.name} to other machines"
+    what = given if known else f"{machine.name} waits for processors of its host"
+    return Elsewhere(what, evidence, _LESS_SHARED_VM)
 
 
 def machines(system: System) -> list[Device]:
     """Virtual machines whose disks are in the log; a hypervisor's own groups are always ready for something."""
     owners = {(each.device or "").partition(":")[0] for each in system.of(Layer.VIRTUAL_DISK)}
-    return [each for each in system.of(Layer.HOST) if each.has("cpu_ready_percent", "cpu_run_percent")
+    return [each for each in system.of(Layer.HOST) if each.has("cpu_ready_percent")
             and (each.device in owners or not owners)]  # fmt: skip
 
 

@@ -20,6 +20,8 @@ _TIMES, _CLEARLY, _LEAST = 20.0, 1.5, 4.0
 """Times the usual latency, times what the disk's kind should keep, and requests outstanding, from which it did."""
 _MORE = 1.3
 """Times as many requests, or bytes, as usual: from there on a latency may be that of the load."""
+_ENDS = 0.5
+"""Part of the latency of such moments down to which others belong to the same slow time."""
 _LONGEST, _FEWEST = 4, 3
 """Moments in a row that are a time of its own, and how often it must have happened."""
 
@@ -36,8 +38,10 @@ def hung(system: System, disk: Device) -> Flags:
     held &= np.nan_to_num(implied_load(disk)) >= _LEAST
     # A burst of the load may end in the moment after.
     burst = (rate > _MORE * often) | (moved > _MORE * middle(moved[at_work]))
-    held &= ~burst & ~np.concatenate([[False], burst[:-1]])
-    groups = in_a_row(held)
-    if len(groups) < _FEWEST or max(map(len, groups)) > _LONGEST or starved(system, disk, held) is not None:
+    burst |= np.concatenate([[False], burst[:-1]])
+    held &= ~burst
+    slow = at_work & ~burst & (latency >= _ENDS * middle(latency[held]))
+    longest = max((len(group) for group in in_a_row(slow) if held[group].any()), default=0)
+    if len(in_a_row(held)) < _FEWEST or longest > _LONGEST or starved(system, disk, held) is not None:
         return none
     return held

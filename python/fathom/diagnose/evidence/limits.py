@@ -10,11 +10,11 @@ from typing import TYPE_CHECKING
 from fathom.diagnose.evidence import limits_file
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Sequence
     from pathlib import Path
 
 _CAPS = ("volume", "instance", "link")
-KERNELS = {"-aws": "aws", ".amzn": "aws", "-azure": "azure"}
+KERNELS = {"-aws": "aws", ".amzn": "aws", "-azure": "azure", "-gcp": "gcp", "-gke": "gcp"}
 """Marks in the release of a kernel that a cloud builds for its machines."""
 
 
@@ -35,6 +35,7 @@ class Cap:
     Attributes:
         cloud: who alone sells it.
         credits: whether such a volume has burst credits, whose balance its cloud records; None where it may.
+        types: the cloud's names of the types of volume that have it; none where any may.
     """
 
     name: str
@@ -44,6 +45,7 @@ class Cap:
     bytes_per_s: float | None = None
     cloud: str | None = None
     credits: bool | None = None
+    types: Sequence[str] = ()
 
 
 @dataclass(frozen=True)
@@ -78,12 +80,18 @@ class Limits:
         """The cap on `iops` or `bytes_per_s` nearest to a rate, within 3 %."""
         return next(iter(self.near(metric, rate, kind, within)), None)
 
-    def near(self, metric: str, rate: float, kind: str, within: float, *, credited: bool = False) -> list[Cap]:
-        """All caps near a rate, the nearest first. `credited`: whether the log has a balance of burst credits."""
+    def near(
+        self, metric: str, rate: float, kind: str, within: float, *, credited: bool = False, of_type: str | None = None
+    ) -> list[Cap]:
+        """All caps near a rate, the nearest first. `credited`: whether the log has a balance of burst credits;
+        `of_type`: the volume's type, where it is known.
+        """
         found = []
         for each in self.caps:
             limit = getattr(each, metric)
-            if each.credits in {None, credited} and each.kind == kind and limit and abs(rate / limit - 1) <= within:
+            if each.credits not in {None, credited} or (of_type and each.types and of_type not in each.types):
+                continue
+            if each.kind == kind and limit and abs(rate / limit - 1) <= within:
                 found.append((abs(rate / limit - 1), each.name, each))
         return [each for _, _, each in sorted(found, key=lambda one: one[:2])]
 

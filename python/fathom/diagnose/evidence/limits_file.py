@@ -114,6 +114,10 @@ def _with_unit(text: str, unit: str) -> float | None:
         return None
 
 
+def _texts(value: Any) -> list[str] | None:
+    return value if isinstance(value, list) and value and all(map(_text, value)) else None
+
+
 def _one_of(*words: str) -> Callable[[Any], str | None]:
     return lambda value: value if value in words else None
 
@@ -124,8 +128,9 @@ _CAP = {
     **_WORDS,
     "iops": _Key('a number above 0, or "3000/s"', _number("iops"), required=False),
     "bytes_per_s": _Key('a number above 0, or "125MiB/s"', _number("bytes"), required=False),
-    "cloud": _Key('"aws" or "azure"', _one_of("aws", "azure"), required=False),
+    "cloud": _Key('"aws", "azure" or "gcp"', _one_of("aws", "azure", "gcp"), required=False),
     "credits": _Key("true or false", lambda value: value if isinstance(value, bool) else None, required=False),
+    "types": _Key('a list of texts, as ["gp3"]', _texts, required=False),
 }
 _KEYS = {
     "queue": {

@@ -117,6 +117,9 @@ def plateau(device: Device, metric: str) -> Plateau | None:
 
 _SLOWER, _USUAL = 2.5, 1.35
 _FEWEST_FAST, _SHARE_FAST = 5, 0.3
+_PACE, _ALWAYS, _MOSTLY, _ALIKE = 0.03, 0.98, 0.95, 1.6
+"""How near to its level a paced rate is, in which part of the time, in which part it has one of two latencies, and how
+far apart those of the fast time may be: what few and many users wait at a limit is spread further."""
 _HARD = 0.01
 """Scatter of a ceiling to which a rate rose; half of it is a ceiling by itself, which no load keeps to."""
 
@@ -129,16 +132,41 @@ def served(device: Device, found: Plateau) -> bool:
     then hardly scatters and never goes above is a limit's all the same.
     """
     rates, iops, latency = device.values(found.metric), device.values("iops"), device.values("latency_s")
-    if is_hard(device, found) or (is_hard(device, found, _HARD) and has_risen(device, found)):
+    hard = is_hard(device, found) or (is_hard(device, found, _HARD) and has_risen(device, found))
+    if hard and not is_paced(device, found):
         return False
     # Larger requests at the same number per second move more: the load's own rate is that of its requests.
     same = np.abs(iops / middle(iops[found.chosen]) - 1) <= TIGHT
     if found.metric == "iops":
         same |= rates >= (1 - TIGHT) * found.level
     known = same & np.isfinite(latency)
-    usual = min(_USUAL * middle(latency[rates > 0], 20), middle(latency[found.chosen], 75) / _SLOWER)
+    usual = _usual_s(device, found)
     fast = int((known & (latency <= usual)).sum())
     return fast >= _FEWEST_FAST and fast >= _SHARE_FAST * (int(known.sum()) - fast)
+
+
+def is_paced(device: Device, found: Plateau) -> bool:
+    """Whether the whole log keeps to the rate of a hard plateau, at either of two latencies and at none between.
+
+    So does a load that asks for this rate while something else slows the device. The latency at a limit follows the
+    load.
+    """
+    latency = device.values("latency_s")
+    known = worked(device) & np.isfinite(latency)
+    usual = _usual_s(device, found)
+    fast, slow = known & (latency <= usual), known & (latency >= _SLOWER / _USUAL * usual)
+    level = known & (np.abs(device.values(found.metric) / found.level - 1) <= _PACE)
+    if not is_hard(device, found) or min(fast.sum(), slow.sum()) < FEWEST or level.sum() < _ALWAYS * known.sum():
+        return False
+    apart = (fast | slow).sum() >= _MOSTLY * known.sum()
+    return bool(apart and middle(latency[fast], 90) <= _ALIKE * middle(latency[fast], 10))
+
+
+def _usual_s(device: Device, found: Plateau) -> float:
+    """The highest latency that is the usual one beside a plateau."""
+    latency = device.values("latency_s")
+    usual = middle(latency[device.values(found.metric) > 0], 20)
+    return min(_USUAL * usual, middle(latency[found.chosen], 75) / _SLOWER)
 
 
 def is_hard(device: Device, found: Plateau, within: float = _HARD / 2) -> bool:

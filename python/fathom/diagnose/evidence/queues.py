@@ -18,7 +18,7 @@ import numpy as np
 from fathom.diagnose.evidence.harm import of_storage
 from fathom.diagnose.evidence.load import FEWEST, middle, worked
 from fathom.diagnose.evidence.starved import starved
-from fathom.diagnose.evidence.surroundings import VMWARE, is_nvme, is_virtio
+from fathom.diagnose.evidence.surroundings import VMWARE, WINDOWS, is_nvme, is_virtio, is_vmware
 from fathom.diagnose.evidence.unexplained import may_fill_cache, same_kind
 from fathom.diagnose.evidence.words import megabytes, number, seen, time
 from fathom.finding import Finding, Remedy
@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from fathom.diagnose.evidence.device import Device
+    from fathom.diagnose.evidence.limits import Queue
     from fathom.diagnose.evidence.system import System
 
 _REGISTRY = (
@@ -51,15 +52,33 @@ _SPREAD = Remedy(
 
 
 def deeper(system: System, disks: Sequence[Device]) -> tuple[Remedy, ...]:
-    """What makes the queues of these disks deeper, on the system that they are of."""
-    if VMWARE in system.ruled_out or any(is_nvme(disk.device) for disk in disks):
+    """What makes the queues of these disks deeper, on the system that they are of.
+
+    Linux's own logs name devices: VMware's adapter is told only where something says VMware. Windows' never do.
+    """
+    other = VMWARE in system.ruled_out or (WINDOWS in system.ruled_out and not is_vmware(system))
+    if other or any(is_nvme(disk.device) for disk in disks):
         return (_driver(disks),)
     return _PVSCSI, _SPREAD
 
 
+def whose(system: System, disks: Sequence[Device], queue: Queue) -> str:
+    """Whose depth it is, as the end of a clause.
+
+    Those of the table are of SCSI, most of them of VMware's adapters: an NVMe disk has none, nor a machine of a cloud,
+    and where nothing says VMware only the number is known.
+    """
+    if queue.source == "the log":
+        return f": the depth of {queue.name}"
+    if VMWARE in system.ruled_out or any(is_nvme(disk.device) for disk in disks):
+        return ""
+    known = is_vmware(system)
+    return f": the depth of {queue.name}" if known else ", as many as the queues of many drivers and adapters take"
+
+
 def _driver(disks: Sequence[Device]) -> Remedy:
     """Where Linux tells the depth that a driver gives a disk: not every driver has the file that SCSI has."""
-    depth = " /sys/block/DISK/device/queue_depth"
+    depth = " /sys/block/DISK/device/queue_depth /sys/class/scsi_host/host*/proc_name"
     if any(is_nvme(disk.device) for disk in disks):
         depth = " /sys/module/nvme/parameters/io_queue_depth"
     elif any(is_virtio(disk.device) for disk in disks):

@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
-from fathom.diagnose.evidence.surroundings import AWS, AZURE, GOOGLE, PLATFORMS
+from fathom.diagnose.evidence.surroundings import CLOUDS, PLATFORMS
 from fathom.diagnose.metrics import Layer
 
 if TYPE_CHECKING:
@@ -21,31 +21,30 @@ SURE = 0.5
 DOUBTFUL = 0.45
 KNOWN, _FITS = 0.8, 0.6
 
-_PLATFORMS = {"aws": AWS, "azure": AZURE}
-"""Clouds whose limits are in tables."""
 _MODELS = {
     "aws": re.compile(r"Elastic Block|\bEBS\b", re.I),
     "azure": re.compile(r"Azure|Msft Virtual|MSFT NVMe", re.I),
+    "gcp": re.compile(r"Google|PersistentDisk|nvme_card-pd", re.I),
 }
 _NEVER = {
     "aws": re.compile(r"(?:/dev/)?(?:sd[a-z]+|hd[a-z])\d*$"),
     "azure": re.compile(r"(?:/dev/)?(?:sd[ab]|hd[a-z])\d*$"),
+    "gcp": re.compile(r"(?:/dev/)?(?:xvd|hd)[a-z]\d*$"),
 }
-"""Names that volumes of data do not have there: EBS is NVMe or xvdX on Linux; sda and sdb are Azure's own two disks."""
+"""Names that volumes of data do not have there: EBS is NVMe or xvdX on Linux; sda and sdb are Azure's own two disks;
+Google's are SCSI or NVMe.
+"""
 
 
 def is_rented(system: System) -> bool:
     """Whether the logs tell that the system is in a cloud that sells its volumes by their rates."""
-    return any(_is_on(system, platform) for platform in (AWS, AZURE, GOOGLE))
+    return any(is_in(system, cloud) for cloud in CLOUDS)
 
 
 def is_in(system: System, cloud: str) -> bool:
     """Whether the logs tell that the system is in this cloud: of all platforms it alone is not ruled out."""
-    return _is_on(system, _PLATFORMS[cloud])
-
-
-def _is_on(system: System, platform: str) -> bool:
-    return set(PLATFORMS) - {platform} == system.ruled_out.intersection(PLATFORMS)
+    others = set(PLATFORMS) - {CLOUDS[cloud]}
+    return others <= system.ruled_out and CLOUDS[cloud] not in system.ruled_out
 
 
 def sold_there(system: System, disk: Device, cloud: str | None) -> float:
@@ -54,7 +53,7 @@ def sold_there(system: System, disk: Device, cloud: str | None) -> float:
     """
     if cloud is None or is_in(system, cloud) or disk.layer is Layer.CLOUD_VOLUME:
         return KNOWN
-    if _PLATFORMS[cloud] in system.ruled_out:
+    if CLOUDS[cloud] in system.ruled_out:
         return 0.0
     model = system.fact("model", disk.device) if disk.device else None
     if model:

@@ -16,12 +16,12 @@ from fathom.diagnose.evidence.elsewhere import (
     GIVEN,
     LESS_SHARED,
     STOLEN_PERCENT,
-    WAITED,
     Elsewhere,
     busy_processors,
     given_away,
     machines,
     missed,
+    waited,
 )
 from fathom.diagnose.evidence.join import onto
 from fathom.diagnose.evidence.load import middle, worked
@@ -69,14 +69,15 @@ def _waiting(system: System, disk: Device, slow: Flags) -> Elsewhere | None:
     every = machines(system)
     named = [each for each in every if (each.device or "").casefold() == (disk.host or "").casefold()]
     for machine in named or (every if len(every) == 1 else []):
-        ready = onto(disk, machine, "cpu_ready_percent")
-        part = missed(ready, onto(disk, machine, "cpu_run_percent"))
-        if _only_then(disk, (part >= WAITED) & (ready >= STOLEN_PERCENT), np.isfinite(part), slow):
+        ready, run = (onto(disk, machine, metric) for metric in ("cpu_ready_percent", "cpu_run_percent"))
+        if _only_then(disk, waited(ready, run), np.isfinite(ready), slow):
+            part = middle(missed(ready, run)[slow])
+            wanted = f"for {share(part)} of the processor time that it wanted" if part >= 0 else "for processors"
             words = (
-                f"{machine.name} waited for {share(middle(part[slow]))} of the processor time that it wanted while "
-                f"{disk.name} was slow: %RDY is {_then(disk, ready, slow)}, added over its processors."
+                f"{machine.name} waited {wanted} while {disk.name} was slow: %RDY is {_then(disk, ready, slow)}, added "
+                "over its processors."
             )
-            return given_away(machine, seen(machine, words))
+            return given_away(machine, seen(machine, words), known=part >= 0)
     return None
 
 
@@ -87,7 +88,7 @@ def _full(system: System, disk: Device, slow: Flags) -> Elsewhere | None:
             np.isfinite(used), used, onto(disk, host, "cpu_user_percent") + onto(disk, host, "cpu_system_percent")
         )
         if _only_then(disk, used >= FULL_PERCENT, np.isfinite(used), slow):
-            return busy_processors(host, f"Processors were busy {_then(disk, used, slow)}.")
+            return busy_processors(system, host, f"Processors were busy {_then(disk, used, slow)}.")
     return None
 
 

@@ -17,18 +17,20 @@ if TYPE_CHECKING:
     from fathom.diagnose.evidence.system import System
     from fathom.finding import Finding
 
-AWS, AZURE, GOOGLE, VMWARE = "AWS", "Azure", "Google Cloud", "VMware"
+AWS, AZURE, GCP, VMWARE = "AWS", "Azure", "Google Cloud", "VMware"
 LINUX, WINDOWS = "Linux", "Windows"
 SQL_SERVER, POSTGRESQL, MARIADB = "SQL Server", "PostgreSQL", "MariaDB"
 
-PLATFORMS = (AWS, AZURE, GOOGLE, VMWARE)
+CLOUDS = {"aws": AWS, "azure": AZURE, "gcp": GCP}
+"""The clouds that sell volumes by their rates, by the names that tables of limits have for them."""
+PLATFORMS = (*CLOUDS.values(), VMWARE)
 _SYSTEMS = (LINUX, WINDOWS)
 _DATABASES = (SQL_SERVER, POSTGRESQL, MARIADB)
 
 _FORMATS = {
     AWS: {"aws-volumes", "cloudwatch", "cloudwatch-csv"},
     AZURE: {"azure", "azure-csv"},
-    GOOGLE: {"gcp"},
+    GCP: {"gcp"},
     VMWARE: {"esxtop", "vsan", "vscsi"},
     LINUX: {"blktrace", "diskstats", "iostat", "iostat-json", "record", "sadf", "sar"},
     WINDOWS: {"blg", "get-counter", "perfmon", "windows-volumes", "wpa"},
@@ -40,7 +42,7 @@ _FORMATS = {
 _COMMANDS = (
     (AWS, r"aws |fathom record --print aws"),
     (AZURE, r"az |fathom record --print azure"),
-    (GOOGLE, r"gcloud |fathom record --print gcp"),
+    (GCP, r"gcloud |fathom record --print gcp"),
     (VMWARE, r"VMware:|esxcli |esxtop |fathom record --print esxi|.*pvscsi"),
     (WINDOWS, r"REG |Get-|New-|fsutil |fltmc |Windows:"),
     (LINUX, r"Linux:|lvcreate |lsblk|dmesg|cat /sys"),
@@ -54,6 +56,9 @@ _COMMANDS = (
 
 _STACKED = re.compile(r"(?:md[_\d]|dm-\d|bcache\d|drbd\d)")
 """Linux's names of block devices that pass requests on to disks."""
+
+_OF_VMWARE = re.compile(r"VMware|Virtual disk$")
+"""Models of disks that ESXi gives its machines; those of Hyper-V are "Virtual Disk"."""
 
 _POSTGRESQL_WAIT = re.compile(r"(?:Activity|BufferPin|Client|Extension|IO|IPC|LWLock|Lock|Timeout):")
 
@@ -79,6 +84,11 @@ def ruled_out(system: System) -> frozenset[str]:
         # Its operating system cannot be reached.
         out.update((LINUX, WINDOWS))
     return frozenset(out)
+
+
+def is_vmware(system: System) -> bool:
+    """Whether something in the logs says that the system is, or runs under, ESXi."""
+    return VMWARE in _seen(system)
 
 
 def fitting(finding: Finding, out: frozenset[str]) -> Finding:
@@ -111,7 +121,9 @@ def _seen(system: System) -> set[str]:
     systems = [fact.value for fact in system.facts if fact.name == "os"]
     found |= {name for name in _SYSTEMS if any(name in each for each in systems)}
     marks = {cloud for mark, cloud in KERNELS.items() if any(mark in each for each in systems)}
-    found |= {{"aws": AWS, "azure": AZURE}[cloud] for cloud in marks}
+    found |= {CLOUDS[cloud] for cloud in marks}
+    if any(fact.name == "model" and _OF_VMWARE.match(fact.value) for fact in system.facts):
+        found.add(VMWARE)
     waits = [(device.device or "").rpartition("/")[2] for device in system.of(Layer.DATABASE_WAIT)]
     if any(_POSTGRESQL_WAIT.match(wait) for wait in waits):
         found.add(POSTGRESQL)

@@ -18,6 +18,7 @@ import numpy as np
 
 from fathom.diagnose.evidence.credits import SPENT_PERCENT
 from fathom.diagnose.evidence.device import Device
+from fathom.diagnose.evidence.ebs import DISKS, type_of
 from fathom.diagnose.evidence.join import adapters, correlation, onto
 from fathom.diagnose.evidence.load import (
     FEWEST,
@@ -25,6 +26,7 @@ from fathom.diagnose.evidence.load import (
     Plateau,
     has_risen,
     is_hard,
+    is_paced,
     middle,
     plateau,
     quieter,
@@ -39,6 +41,7 @@ from fathom.diagnose.metrics import Layer
 
 if TYPE_CHECKING:
     from fathom.diagnose.evidence.system import System
+    from fathom.diagnose.facts import Fact
     from fathom.finding import Evidence
 
 
@@ -82,9 +85,9 @@ class _Limit:
     sold: str | None = None
 
 
-_FLAGS = {"iops_exceeded": "IOPS", "bytes_exceeded": "throughput",
+FLAGS = {"iops_exceeded": "IOPS", "bytes_exceeded": "throughput",
           "iops_exceeded_s_per_s": "IOPS", "bytes_exceeded_s_per_s": "throughput"}  # fmt: skip
-_USED = {
+USED = {
     "iops_used_percent": "IOPS",
     "bytes_used_percent": "throughput",
     "uncached_iops_used_percent": "IOPS past the cache",
@@ -126,7 +129,7 @@ _LASTING = 0.05
 
 def said_by_cloud(device: Device) -> Throttle | None:
     """What the cloud's own counters say."""
-    for metrics, low, words in ((_FLAGS, 0.05, "passed"), (_USED, 95.0, "used up")):
+    for metrics, low, words in ((FLAGS, 0.05, "passed"), (USED, 95.0, "used up")):
         for metric, what in metrics.items():
             values = device.values(metric)
             hit = values >= low
@@ -149,7 +152,7 @@ def said_by_cloud(device: Device) -> Throttle | None:
 
 def throttled(system: System, disk: Device, kind: str = "volume") -> Throttle | None:
     """A tight plateau of IOPS or bytes at a limit."""
-    plateaus = [each for m in ("iops", "bytes_per_s") if (each := plateau(disk, m)) and not served(disk, each)]
+    plateaus = [each for m in ("iops", "bytes_per_s") if (each := plateau(disk, m)) and not _is_own(system, disk, each)]
     found = [(each, None if _denied(system, disk, each) else _limit(system, disk, each, kind)) for each in plateaus]
     known = [(each, limit) for each, limit in found if limit is not None]
     if not known:
@@ -158,7 +161,7 @@ def throttled(system: System, disk: Device, kind: str = "volume") -> Throttle | 
     best, limit = min(known, key=lambda pair: (-pair[1].sure, pair[1].off, pair[0].spread))
     name, sure = limit.name, limit.sure
     grown = best.load_growth >= 2 or best.latency_growth >= 3 or _has_slowed(disk, best)
-    risen = has_risen(disk, best) or (grown and is_hard(disk, best))
+    risen = has_risen(disk, best) or (grown and is_hard(disk, best) and not is_paced(disk, best))
     if not risen:
         sure = min(sure, _without_rise(system, disk, best, limit))
     elif not grown and sure < 0.85:
@@ -180,6 +183,11 @@ def throttled(system: System, disk: Device, kind: str = "volume") -> Throttle | 
     most = "" if top == _rate(best) else f" (at most {top})"
     what = f"it stays at {rate}{most}, {name}"
     return Throttle(what, sure, (evidence,), risen, limit.cloud, limit.link, limit.sold)
+
+
+def _is_own(system: System, disk: Device, found: Plateau) -> bool:
+    """Whether the rate is the load's own. In a cloud a load of just the rate that is sold is less likely."""
+    return served(disk, found) and not (is_rented(system) and is_paced(disk, found))
 
 
 def _has_slowed(disk: Device, found: Plateau) -> bool:
@@ -246,17 +254,19 @@ def _rate(found: Plateau) -> str:
 def _limit(system: System, disk: Device, found: Plateau, kind: str) -> _Limit | None:
     """What the level is a limit of; None where nothing speaks for one."""
     fact = "provisioned_iops" if found.metric == "iops" else "provisioned_bytes_per_s"
+    described = {each.subject for each in system.facts if each.name == "volume_type"}
     for each in system.facts:
+        if disk.device in described and each.subject != disk.device:
+            continue
         if each.name == fact and (off := _off(found.level, each.value)) <= NEAR:
             return _Limit(f"what was bought for {each.subject or 'the volume'}", 0.9, off)
-        gp2 = each.name == "volume_bytes" and system.fact("volume_type", each.subject) == "gp2"
-        if gp2 and found.metric == "iops" and (off := _off(found.level * 2**30 / 3, each.value)) <= NEAR:
-            return _Limit(f"3 IOPS per GiB of the gp2 volume {each.subject}", 0.9, off)
+        if each.name == "volume_bytes" and (by_size := _by_size(system, found, each)) is not None:
+            return by_size
     link = _link(system, disk, found)
     sold = _sold(system, disk, found, kind)
     if link is not None and (sold is None or link.sure >= sold.sure):
         return link
-    if sold is not None or system.limits.cap(found.metric, found.level, kind, NEAR):
+    if sold is not None or system.limits.near(found.metric, found.level, kind, NEAR, of_type=type_of(system, disk)):
         return sold
     held = found.spread <= _STRICT and found.load_growth >= 2 and not _at_own_rate(disk, found)
     if held and _is_round(found.level) and (sure := _of_round(system, disk, found)):
@@ -268,12 +278,32 @@ def _limit(system: System, disk: Device, found: Plateau, kind: str) -> _Limit | 
     return None
 
 
+def _by_size(system: System, found: Plateau, size: Fact) -> _Limit | None:
+    """The limit that a volume of this size has, where its type's limits grow with the size."""
+    kind, volume = system.fact("volume_type", size.subject), size.subject
+    try:
+        large = float(size.value)
+    except ValueError:
+        return None
+    limits: dict[str, float] = {}
+    if kind == "gp2" and found.metric == "iops":
+        limits["3 IOPS per GiB"] = 3 * large / 2**30
+    elif kind in DISKS and found.metric == "bytes_per_s":
+        of = DISKS[kind]
+        limits[f"{of.baseline} MiB/s per TiB"] = of.baseline_mib(large) * 2**20
+        limits[f"the burst of {of.burst} MiB/s per TiB"] = of.burst_mib(large) * 2**20
+    for words, limit in limits.items():
+        if limit > 0 and (off := abs(found.level / limit - 1)) <= NEAR:
+            return _Limit(f"{words} of the {kind} volume {volume}", 0.9, off)
+    return None
+
+
 def _sold(system: System, disk: Device, found: Plateau, kind: str) -> _Limit | None:
     """A limit of the tables that the volume may have."""
     rates = [middle(disk.values(metric)[found.chosen]) for metric in ("iops", "bytes_per_s")]
     own, limits = _at_own_rate(disk, found), []
-    credited = disk.has("burst_balance_percent")
-    for cap in system.limits.near(found.metric, found.level, kind, NEAR, credited=credited):
+    credited, of_type = disk.has("burst_balance_percent"), type_of(system, disk)
+    for cap in system.limits.near(found.metric, found.level, kind, NEAR, credited=credited, of_type=of_type):
         off = abs(found.level / float(getattr(cap, found.metric)) - 1)
         sure = sold_there(system, disk, cap.cloud)
         if own and cap.cloud is not None and sure < KNOWN:
@@ -328,8 +358,9 @@ def other_limit(system: System, disk: Device, found: Plateau) -> float | None:
     bought = next((each.value for each in system.facts if each.name == f"provisioned_{metric}"), None)
     if bought is not None and _off(1.0, bought) < math.inf:
         return float(bought)
-    credited = disk.has("burst_balance_percent")
-    cap = next(iter(system.limits.near(found.metric, found.level, "volume", NEAR, credited=credited)), None)
+    credited, of_type = disk.has("burst_balance_percent"), type_of(system, disk)
+    near = system.limits.near(found.metric, found.level, "volume", NEAR, credited=credited, of_type=of_type)
+    cap = next(iter(near), None)
     rates = (middle(disk.values(each)[found.chosen]) for each in ("iops", "bytes_per_s"))
     limit = getattr(cap, metric) if cap is not None and system.limits.holds(cap, *rates) else None
     return None if limit is None else float(limit)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from fathom.diagnose.evidence.load import LARGE_BYTES, TIGHT, middle, plateau, served, worked
+from fathom.diagnose.evidence.load import LARGE_BYTES, TIGHT, is_paced, middle, plateau, served, worked
 from fathom.diagnose.evidence.slow_time import stretches
 
 if TYPE_CHECKING:
@@ -31,6 +31,7 @@ class Unexplained:
         usual_iops, slow_iops: rate.
         chosen: the slow moments.
         alike: the other moments with such a load.
+        paced: whether the rate is the same all the time, as a limit's may be, too.
     """
 
     usual_s: float
@@ -39,6 +40,7 @@ class Unexplained:
     slow_iops: float
     chosen: Flags
     alike: Flags
+    paced: bool
 
 
 def slow_part(disk: Device) -> tuple[Flags, Flags] | None:
@@ -75,9 +77,10 @@ def unexplained(disk: Device) -> Unexplained | None:
     if middle(disk.values("size_bytes")[chosen]) >= LARGE_BYTES and middle(moved[chosen]) > 0.8 * middle(moved[rest]):
         return None
     alike = rest & (rate >= _AS_MUCH * middle(rate[chosen]))
+    level = plateau(disk, "iops")
     return Unexplained(
         middle(latency[alike]), middle(latency[chosen]), middle(rate[alike]), middle(rate[chosen]),
-        chosen, alike,
+        chosen, alike, level is not None and is_paced(disk, level),
     )  # fmt: skip
 
 

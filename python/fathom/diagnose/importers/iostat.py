@@ -150,7 +150,8 @@ class _Stream:
         found = _numbers(self._source, number, words, table)
         report = self._reports[-1]
         if found is None:
-            self._reports[-1] = replace(report, listed=False)
+            lost = {words[0]} if table.name == 0 else set()
+            self._reports[-1] = replace(report, listed=False, unread=report.unread | lost)
             return
         name, numbers = found
         if name is None:

@@ -18,10 +18,11 @@ from fathom.diagnose.clock import NS, zone_of
 from fathom.diagnose.importer import Importer
 from fathom.diagnose.importers.iostat import heading_of
 from fathom.diagnose.iostat import amount, digits_only, stamps
+from fathom.diagnose.metrics import Layer
 from fathom.diagnose.moments import Moments
 from fathom.diagnose.numbers import plain_number
 from fathom.diagnose.source import Head, Source
-from fathom.diagnose.table import Block, Rows
+from fathom.diagnose.table import Block, Rows, Series
 
 _TIME = re.compile(r"^(\d\d)[:.](\d\d)[:.](\d\d)(?:\s+([AP]M))?\s+(.*)$")
 _OF_PROGRAMS = re.compile(r"\bPID\b.*\bCommand[ \t]*$", re.M)
@@ -175,6 +176,8 @@ def _moment(moments: Moments, line: int, stamp: str) -> int:
 def _add(source: Source, rows: Rows, time: int, seconds: float | None, host: str | None, line: _Line) -> None:
     if len(line.cells) != len(line.columns):
         source.notes.skip("lines", "not as many numbers as their head", 1, f"line {line.number}")
+        if line.columns[0] == "DEV" and len(line.cells) > 1:
+            rows.add(time, seconds, Series(host, line.cells[0], Layer.GUEST_DISK, "iops"), None)
         return
     given = dict(zip(line.columns, line.cells, strict=True))
     values = {sysstat.short(name): value for name, cell in given.items() if (value := amount(cell, name)) is not None}

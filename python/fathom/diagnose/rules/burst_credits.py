@@ -8,11 +8,12 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from fathom.diagnose.evidence.credits import BURST_IOPS, MOST_MIB, SPENT_PERCENT, without_credits
+from fathom.diagnose.evidence.credits import BURST_IOPS, SPENT_PERCENT, without_credits
+from fathom.diagnose.evidence.ebs import LEAST_IOPS, MOST_MIB, described_type
 from fathom.diagnose.evidence.harm import of_storage
 from fathom.diagnose.evidence.join import ranks
 from fathom.diagnose.evidence.load import FEWEST, IDLE_LOAD, middle
-from fathom.diagnose.evidence.sold import DOUBTFUL, SURE, is_rented, sold_there
+from fathom.diagnose.evidence.sold import DOUBTFUL, SURE, is_in, is_rented, sold_there
 from fathom.diagnose.evidence.unexplained import fallen, slow_part
 from fathom.diagnose.evidence.words import megabytes, number, seen, time
 from fathom.diagnose.rule import DISK_COLLECT, VOLUMES, Kind, Need, Rule
@@ -83,6 +84,8 @@ def _balance(disk: Device) -> _Spent | None:
 
 
 def _step(system: System, disk: Device) -> _Spent | None:
+    if described_type(system, disk) not in {None, "gp2"}:
+        return None
     # Not only while most requests queue: at the burst rate few do.
     chosen = np.flatnonzero((np.nan_to_num(disk.load) >= IDLE_LOAD) & np.isfinite(disk.values("iops")))
     if len(chosen) < 3 * FEWEST:
@@ -98,7 +101,7 @@ def _step(system: System, disk: Device) -> _Spent | None:
     low, high = np.percentile(disk.load[chosen][cut:], [10, 90])
     held = high >= 1.5 * low
     off = abs(before / BURST_IOPS - 1)
-    if not (off < _NEAR and 80 <= after <= 0.7 * before and flat and (slower >= 1.4 or held)):
+    if not (off < _NEAR and (1 - _NEAR) * LEAST_IOPS <= after <= 0.7 * before and flat and (slower >= 1.4 or held)):
         return None
     moved = middle(disk.values("bytes_per_s")[chosen][:cut])
     if moved > 1.05 * MOST_MIB * 2**20 or (rates[cut:] > _AGAIN * after).sum() > max(3, _MOMENTS * (len(rates) - cut)):
@@ -137,7 +140,8 @@ def _lower(system: System, disk: Device) -> Iterator[Finding]:
         f"{number(100 * found.spread)} %, with {number(middle(disk.load[slow]))} outstanding at "
         f"{time(middle(latency[slow]))}: others would leave now more and now less."
     )
-    rented = is_rented(system)
+    # Google sells no bursts.
+    rented = is_rented(system) and not is_in(system, "gcp")
     yield Finding(
         "D7",
         disk.name,

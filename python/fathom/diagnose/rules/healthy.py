@@ -13,6 +13,7 @@ from fathom.diagnose.evidence.elsewhere import grants, locks, page_latches, proc
 from fathom.diagnose.evidence.harm import LEAST_SESSIONS, has_waits, of_storage, of_waits, sessions
 from fathom.diagnose.evidence.hung import hung
 from fathom.diagnose.evidence.load import FEWEST, IDLE_LOAD, worked
+from fathom.diagnose.evidence.missing import may_hide
 from fathom.diagnose.evidence.slow_time import lasting, slow_time
 from fathom.diagnose.evidence.starved import starved
 from fathom.diagnose.evidence.surroundings import is_stacked
@@ -35,6 +36,8 @@ _SHORT, _AS_MANY = 0.3, 1.3
 """Part of what a disk should keep, and sessions for each request outstanding, up to which waits are usual."""
 _MUCH = 0.1
 """Part of the busiest disk's rate from which a disk may be what users wait for."""
+_UNSEEN = 0.6
+"""How sure it is at most where a disk's samples are missing."""
 _LITTLE, _SELDOM = 0.2, 0.05
 """Requests outstanding on average, and the share of moments with one, below which a disk is hardly used."""
 
@@ -66,6 +69,10 @@ def examine(system: System) -> Iterator[Finding]:
         return
     timed = any(disk.has("latency_s") for disk in system.nearest)
     sure = 0.9 if where and judged else 0.75 if where else (0.85 if has_waits(system) else (0.75 if timed else 0.6))
+    sure = min(sure, 0.75) if then or minor or usual else sure
+    if any(may_hide(disk) is not None for disk in system.nearest):
+        # Something else is what to begin with; of the storage it is not known.
+        sure = min(sure, _UNSEEN)
     # Little memory is named, and clears no disk.
     short = swapped(system)
     where += [] if short is None else [short]
@@ -81,7 +88,7 @@ def examine(system: System) -> Iterator[Finding]:
         said.append(Evidence(f"{number(mean)} sessions wait for storage on average, {limit}."))
     yield Finding(
         "D25", "storage", f"Storage is not your bottleneck{reason}.", Severity.GOOD,
-        min(sure, 0.75) if then or minor or usual else sure, (*said, *evidence[:6]), None,
+        sure, (*said, *evidence[:6]), None,
         "sessions that wait for reads or log writes in the time in question, or bursts shorter than the log's interval",
         tuple(found.remedy for found in where),
     )  # fmt: skip
@@ -135,7 +142,10 @@ def _judged(system: System, disk: Device) -> _Judged | None:
     """The judgement of a disk; None where the log does not say."""
     if not disk.has("iops"):
         return _by_queue(disk)
-    latency, at_work = disk.values("latency_s"), worked(disk)
+    latency, at_work, lost = disk.values("latency_s"), worked(disk), may_hide(disk)
+    if lost is not None:
+        words = f"{lost.sum():,} of {len(lost):,} intervals of {disk.name} have no sample."
+        return _Judged(fine=False, said=seen(disk, words, lost))
     known = at_work & np.isfinite(latency)
     # Moments without any request count: a disk that did nothing kept nobody waiting.
     if at_work.sum() > 2 * known.sum() or known.sum() + (disk.values("iops") == 0).sum() < FEWEST:

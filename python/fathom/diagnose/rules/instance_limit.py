@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from fathom.diagnose.evidence.harm import of_storage
 from fathom.diagnose.evidence.sold import is_rented
-from fathom.diagnose.evidence.surroundings import AWS, AZURE, SQL_SERVER
+from fathom.diagnose.evidence.surroundings import AWS, AZURE, GCP, SQL_SERVER
 from fathom.diagnose.evidence.throttle import said_by_cloud, shared, together
 from fathom.diagnose.metrics import Layer
 from fathom.diagnose.rule import Kind, Need, Rule
@@ -31,6 +31,7 @@ _STOPPED = (
     "afterwards, and a public address that is no Elastic IP changes."
 )
 _RESIZED = "On Azure the machine restarts, and its temporary disk may be empty afterwards."
+_STOPPED_TOO = "On Google Cloud the machine has to be stopped, and its local SSDs are lost."
 _TEMPDB = "If tempdb is on the local disk, SQL Server starts only once the disk and its folder are there again."
 _COLLECT = "fathom record --print aws (EBSIOBalance%, InstanceEBSIOPSExceededCheck) or --print azure"
 
@@ -72,7 +73,7 @@ def _finding(system: System, name: str, what: str, found: Throttle, remedies: tu
 
 def _larger(system: System) -> Remedy:
     out = system.ruled_out
-    risks = [risk for cloud, risk in ((AWS, _STOPPED), (AZURE, _RESIZED)) if cloud not in out]
+    risks = [risk for cloud, risk in ((AWS, _STOPPED), (AZURE, _RESIZED), (GCP, _STOPPED_TOO)) if cloud not in out]
     return Remedy(
         _action(out),
         (
@@ -80,6 +81,9 @@ def _larger(system: System) -> Remedy:
             "aws ec2 modify-instance-attribute --instance-id i-ID --instance-type TYPE",
             "aws ec2 start-instances --instance-ids i-ID",
             "az vm resize --resource-group GROUP --name VM --size SIZE",
+            "gcloud compute instances stop VM --zone ZONE",
+            "gcloud compute instances set-machine-type VM --zone ZONE --machine-type TYPE",
+            "gcloud compute instances start VM --zone ZONE",
         ),
         " ".join(risks + ([] if SQL_SERVER in out else [_TEMPDB])) or None,
         "Volumes reach their own limits; balances stay above 20 %.",

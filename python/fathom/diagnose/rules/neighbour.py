@@ -30,6 +30,8 @@ if TYPE_CHECKING:
 
 _TIMES, _PART = 4.0, 0.1
 """How many times its usual rate a disk must reach in the slow time, and which part of the slow disk's rate."""
+_PACED = 0.55
+"""How sure it is of a rate that never changes: a limit with few users at one time and many at another looks like it."""
 _CARRIED, _AS_SLOW = 0.2, 4.0
 """Part of the slow disk's rate, and how near to its latency, from which one below it serves what a cache missed."""
 _OTHERS = Remedy(
@@ -89,10 +91,11 @@ def examine(system: System) -> Iterator[Finding]:
             f"Latency of {disk.name} rises from {time(found.usual_s)} to {time(found.slow_s)} at no more load of its "
             f"own: {what}.",
             harm.severity,
-            0.65,
+            _PACED if found.paced else 0.65,
             (_compared(disk, found), *evidence),
             harm.sentence,
-            "a path failed over, or the array rebuilt or took a snapshot then",
+            "a path failed over, or the array rebuilt or took a snapshot then"
+            + (", or the rate is a limit's, and more was asked for in the slow time" if found.paced else ""),
             (_STACK,) if beside is not None else (_CACHE, others) if cache else (others,),
         )
 

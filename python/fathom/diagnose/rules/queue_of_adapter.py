@@ -10,7 +10,7 @@ import numpy as np
 from fathom.diagnose.evidence.harm import of_storage
 from fathom.diagnose.evidence.join import adapters
 from fathom.diagnose.evidence.load import middle, pinned
-from fathom.diagnose.evidence.queues import deeper
+from fathom.diagnose.evidence.queues import deeper, whose
 from fathom.diagnose.evidence.words import number, seen, share, time
 from fathom.diagnose.rule import QUEUE, RATE, Kind, Rule
 from fathom.finding import Finding
@@ -47,8 +47,8 @@ def examine(system: System) -> Iterator[Finding]:
                 seen(
                     disks[0],
                     f"The sum of the queues of {', '.join(disk.name for disk in disks[:6])} is at its maximum "
-                    f"of {number(plateau.level)} in {share(plateau.share)} of the busy moments, the depth of "
-                    f"{plateau.queue.name}; no disk alone is at a depth.",
+                    f"of {number(plateau.level)} in {share(plateau.share)} of the busy moments"
+                    f"{whose(system, disks, plateau.queue)}; no disk alone is at a depth.",
                     plateau.chosen,
                 ),
                 seen(disks[0], f"Latency is {time(latency)} then.", plateau.chosen),

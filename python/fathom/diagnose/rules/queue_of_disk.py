@@ -14,11 +14,10 @@ import numpy as np
 from fathom.diagnose.evidence.harm import of_storage
 from fathom.diagnose.evidence.load import busy, middle, pinned, served
 from fathom.diagnose.evidence.load import plateau as plateau_of
-from fathom.diagnose.evidence.queues import above_device, deeper
+from fathom.diagnose.evidence.queues import above_device, deeper, whose
 from fathom.diagnose.evidence.saturation import at_ceiling
 from fathom.diagnose.evidence.slots import full_slots
 from fathom.diagnose.evidence.slow_time import slow_time
-from fathom.diagnose.evidence.surroundings import VMWARE, is_nvme
 from fathom.diagnose.evidence.tier import tier_of
 from fathom.diagnose.evidence.words import number, seen, share, time
 from fathom.diagnose.rule import QUEUE, RATE, Kind, Rule
@@ -26,7 +25,6 @@ from fathom.finding import Finding
 
 if TYPE_CHECKING:
     from fathom.diagnose.evidence.device import Device
-    from fathom.diagnose.evidence.limits import Queue
     from fathom.diagnose.evidence.system import System
 
 _RISES = 1.2
@@ -76,7 +74,7 @@ def _pinned(system: System, disk: Device) -> Finding | None:
     known = real is not None and plateau.queue.source == "the log"
     evidence = [
         seen(disk, f"Outstanding requests stay at {number(plateau.level)}, their maximum, in {share(plateau.share)} of "
-             f"the busy moments{_whose(system, disk, plateau.queue)}.", plateau.chosen),
+             f"the busy moments{whose(system, [disk], plateau.queue)}.", plateau.chosen),
         seen(disk, f"Latency is {time(full)} there" + (f", {time(free)} below." if free > 0 else "."), plateau.chosen),
     ]  # fmt: skip
     # A queue that never leaves its depth, or is as fast there as below, may as well be a load of that many threads.
@@ -97,14 +95,6 @@ def _pinned(system: System, disk: Device) -> Finding | None:
         "the load never offers more requests (as many threads as the depth), or the device's own rate is at its limit",
         deeper(system, [disk]),
     )  # fmt: skip
-
-
-def _whose(system: System, disk: Device, queue: Queue) -> str:
-    """Whose depth it is. Those in the table are of SCSI: an NVMe disk has none, nor a machine of a cloud."""
-    scsi = queue.source != "the log"
-    if scsi and (is_nvme(disk.device) or VMWARE in system.ruled_out):
-        return ""
-    return f": the depth of {queue.name}"
 
 
 RULE = Rule("D1", "full queue of a disk", Kind.CAUSE, (RATE, QUEUE), examine)

@@ -5,31 +5,37 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
+from fathom.diagnose.evidence.azure_disks import ANY_TIER, NAMES, UPDATE
 from fathom.diagnose.evidence.commands import PAUSE
+from fathom.diagnose.evidence.ebs import is_hdd, larger, type_of
 from fathom.diagnose.evidence.harm import of_storage
-from fathom.diagnose.evidence.sold import SURE
+from fathom.diagnose.evidence.sold import SURE, is_in
 from fathom.diagnose.evidence.surroundings import AWS
-from fathom.diagnose.evidence.throttle import said_by_cloud, throttled
-from fathom.diagnose.rule import RATE, Kind, Rule
+from fathom.diagnose.evidence.throttle import FLAGS, USED, said_by_cloud, throttled
+from fathom.diagnose.rule import DISK_COLLECT, VOLUMES, Kind, Need, Rule
 from fathom.finding import Finding, Remedy
 
 if TYPE_CHECKING:
+    from fathom.diagnose.evidence.device import Device
     from fathom.diagnose.evidence.system import System
     from fathom.diagnose.evidence.throttle import Throttle
 
-_AWS = "aws ec2 modify-volume --volume-id vol-ID --volume-type gp3 --iops N --throughput M"
-_AZURE_DISK = "az disk update --name DISK --resource-group GROUP"
-_AZURE_NAMES = 'az vm show --resource-group GROUP --name VM --query "storageProfile.dataDisks[].[lun,name]"'
+_GCLOUD = (
+    "gcloud compute disks describe DISK --zone ZONE",
+    "gcloud compute disks update DISK --zone ZONE --provisioned-iops N --provisioned-throughput M # Hyperdisk",
+    "gcloud compute disks resize DISK --zone ZONE --size GB # Persistent Disk",
+)
+_BY_SIZE = (
+    " Google: pd-ssd has 30 IOPS and 0.48 MiB/s for each GiB, pd-balanced 6 and 0.28, and the machine has a limit by "
+    "its type and processors for all of them together; Hyperdisk has what was bought."
+)
+"""Google Cloud, "About Persistent Disk performance" and "gcloud compute disks update"."""
 _TIERS = {
     "Azure P4": "P6", "Azure P6": "P10", "Azure P10": "P15", "Azure P15": "P20", "Azure P20": "P30",
     "Azure P30": "P40", "Azure P60": "P70", "Azure P70": "P80",
 }  # fmt: skip
 """The next performance tier of a Premium SSD, which has no other setting. Those from P60 need a disk above 4 TiB."""
 _BURSTING = "Azure P40 or P50"
-_GOOGLE = (
-    "gcloud compute disks update DISK --zone ZONE --provisioned-iops N --provisioned-throughput M # Hyperdisk",
-    "gcloud compute disks resize DISK --zone ZONE --size N # Persistent Disk: its limits grow with its size",
-)
 _LINK = Remedy(
     "See which speed the link to this storage has and whether all its paths are used; add paths or take a faster one.",
     (
@@ -62,36 +68,47 @@ def examine(system: System) -> Iterator[Finding]:
             found.evidence,
             harm.sentence,
             "the rate rises above the plateau with the same load" + ("" if found.rose else _PACED),
-            (_LINK if found.link else _step(system, found),),
+            (_LINK if found.link else _step(system, disk, found),),
         )
 
 
-def _step(system: System, found: Throttle) -> Remedy:
+def _step(system: System, disk: Device, found: Throttle) -> Remedy:
     """The next larger volume, of the cloud that has such a limit."""
     # EBS's pause between two changes is of no matter elsewhere.
-    elsewhere = AWS in system.ruled_out or found.cloud == "azure"
+    elsewhere = AWS in system.ruled_out or found.cloud in {"azure", "gcp"}
+    kind = None if elsewhere else type_of(system, disk)
     return Remedy(
-        "Buy one step more of what is short and compare, or send fewer requests (memory, indexes, compression).",
+        "Buy one step more of what is short and compare, or send fewer requests (memory, indexes, compression)."
+        + (_BY_SIZE if is_in(system, "gcp") else ""),
         (
-            *((_AWS,) if found.cloud in {None, "aws"} else ()),
+            *((larger(kind),) if found.cloud in {None, "aws"} else ()),
             *(_of_azure(found) if found.cloud in {None, "azure"} else ()),
-            *(_GOOGLE if found.cloud is None else ()),
+            *(_GCLOUD if found.cloud in {None, "gcp"} else ()),
         ),
-        "Costs more; the instance may have a limit of its own" + ("." if elsewhere else f"; EBS {PAUSE}."),
+        f"{_price(system, kind)}; the instance may have a limit of its own" + ("." if elsewhere else f"; EBS {PAUSE}."),
         "The plateau is gone or higher, and latency falls.",
     )
 
 
+def _price(system: System, kind: str | None) -> str:
+    """What the step costs (Amazon EBS user guide and price list, "gcloud compute disks resize")."""
+    if kind == "gp2":
+        return "gp3 costs less for each GiB than gp2, but IOPS above 3,000 and throughput above 125 MiB/s are paid for"
+    grows = is_hdd(kind) or is_in(system, "gcp")
+    return "Costs more, and a volume cannot be made smaller again" if grows else "Costs more"
+
+
 def _of_azure(found: Throttle) -> Iterator[str]:
     """What sets the rate depends on the kind of disk: a tier for Premium SSD, figures for Ultra Disk and version 2."""
-    yield _AZURE_NAMES
+    yield NAMES
     if found.sold == _BURSTING:
-        yield f"{_AZURE_DISK} --enable-bursting true"
+        yield f"{UPDATE} --enable-bursting true"
     elif found.sold in _TIERS:
-        yield f"{_AZURE_DISK} --set tier={_TIERS[found.sold]}"
+        yield f"{UPDATE} --set tier={_TIERS[found.sold]}"
     else:
-        yield f"{_AZURE_DISK} --set tier=PNN # Premium SSD"
-        yield f"{_AZURE_DISK} --disk-iops-read-write N --disk-mbps-read-write M # Ultra Disk, Premium SSD v2"
+        yield f"{UPDATE} --set tier={ANY_TIER} # Premium SSD"
+        yield f"{UPDATE} --disk-iops-read-write N --disk-mbps-read-write M # Ultra Disk, Premium SSD v2"
 
 
-RULE = Rule("D5", "throttled volume", Kind.CAUSE, (RATE,), examine)
+_RATE_OR_USED = Need(VOLUMES, ("iops", *USED, *FLAGS), DISK_COLLECT)
+RULE = Rule("D5", "throttled volume", Kind.CAUSE, (_RATE_OR_USED,), examine)

@@ -93,8 +93,7 @@ vg=${VG:-fathom}
 """
 
 WRITECACHE = (
-    "unlike Fathom: if the disk of dm-writecache is lost, the volume is inconsistent; Fathom opens it at an earlier"
-    " moment",
+    "unlike Fathom: if the disk of dm-writecache is lost, the volume is inconsistent (Fathom: at an earlier moment)",
     "unlike Fathom: dm-writecache lets writes pass to the slow disk when it is full",
 )
 

@@ -179,7 +179,7 @@ def _volume(node: Node, letter: str) -> str:
         "  final_snapshot    = true",
         f"  tags              = {{ Name = {hcl(node.name)} }}",
         "",
-        "  # Another zone, as of another `instance_id`, would replace the volume and all that is on it: such a plan fails.",
+        "  # Another zone, as of another `instance_id`, would replace the volume with all it holds: such a plan fails.",
         "  lifecycle {",
         "    prevent_destroy = true",
         "  }",

@@ -1,0 +1,54 @@
+"""Time that requests lose above a device: what takes them first needs several times as long as what serves them."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+
+from fathom.diagnose.evidence.join import onto
+from fathom.diagnose.evidence.load import FEWEST, middle, worked
+from fathom.diagnose.evidence.slow_time import of_the_time, stretches
+from fathom.diagnose.evidence.tier import tier_of
+
+if TYPE_CHECKING:
+    from fathom.diagnose.evidence.device import Device, Flags
+    from fathom.diagnose.evidence.system import System
+
+_TIMES, _CARRIES = 4.0, 0.5
+"""How many times as long as its disk it takes, and the part of its rate that reaches the disk at least."""
+_PART, _MOST = 0.05, 0.8
+"""Part of the time from which it matters, and from which it is all of it."""
+
+
+class Lost(NamedTuple):
+    """Time per second that is lost between two devices, both with their latencies, and when that was."""
+
+    lost: float
+    upper: Device
+    lower: Device
+    above_s: float
+    below_s: float
+    chosen: Flags
+
+    @property
+    def when(self) -> str:
+        """The end of a clause: how long it was, where that is not all the time."""
+        upper = self.upper
+        always = upper.seconds[self.chosen].sum() >= _MOST * upper.seconds[worked(upper)].sum()
+        return "" if always else f", in {of_the_time(upper, self.chosen)}"
+
+
+def lost_above(system: System, upper: Device, lower: Device) -> Lost | None:
+    """What a device loses above the one that it lies on: all the time, else in the stretches in which it is slow."""
+    latency, below, rates = upper.values("latency_s"), onto(upper, lower, "latency_s"), onto(upper, lower, "iops")
+    both = worked(upper) & np.isfinite(latency) & np.isfinite(below)
+    slow = stretches(both & (latency > tier_of(system, upper).target_s) & (latency >= _TIMES * below))
+    for chosen in (both, slow):
+        if chosen.sum() < FEWEST or upper.seconds[chosen].sum() < _PART * upper.seconds[both].sum():
+            continue
+        above_s, below_s, asked = (middle(each[chosen]) for each in (latency, below, upper.values("iops")))
+        is_slow = above_s > tier_of(system, upper).target_s and above_s >= _TIMES * below_s
+        if is_slow and below_s <= tier_of(system, lower).target_s and middle(rates[chosen]) >= _CARRIES * asked:
+            return Lost((above_s - below_s) * asked, upper, lower, above_s, below_s, chosen)
+    return None

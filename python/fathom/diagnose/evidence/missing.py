@@ -1,0 +1,23 @@
+"""Moments of a device without a sample: lines that were cut, cells that are blank. What is missing may be what is slow:
+wide numbers make long lines, and a disk that does not answer has no counters.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from fathom.diagnose.evidence.device import Device, Flags
+
+_PART, _FEWEST = 0.03, 3
+"""Share and number of a device's moments from which those that are missing may hide a slow time."""
+
+
+def may_hide(device: Device) -> Flags | None:
+    """The moments of which the log has the time and no value, where they are enough to hide a slow time; else None."""
+    known = np.zeros(len(device.times_ns), dtype=bool)
+    for values in device.measured.values():
+        known |= np.isfinite(values)
+    return ~known if (~known).sum() >= max(_FEWEST, _PART * len(known)) else None

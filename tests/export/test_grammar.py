@@ -336,7 +336,8 @@ def test_terraform_describes_what_the_catalogue_models() -> None:
         for name, body in named.items()
     }
     volume = blocks["aws_ebs_volume", "data"]
-    assert volume["lifecycle"][0]["prevent_destroy"] and volume["final_snapshot"]
+    assert volume["lifecycle"][0]["prevent_destroy"]
+    assert volume["final_snapshot"]
     assert {key: plain(volume[key]) for key in ("type", "size", "throughput")} == {
         "type": "gp3",
         "size": 500,

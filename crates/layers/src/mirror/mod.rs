@@ -129,13 +129,19 @@ impl Mirror {
 }
 
 /// What of acknowledged and flushed writes may be lost, and when; begins with "nothing" where one failure takes none.
-fn may_lose(legs: usize, bitmap: bool) -> String {
+fn may_lose(legs: usize, in_sync: usize, bitmap: bool) -> String {
     match legs {
         1 => "the loss of the only copy takes everything since the last backup".to_owned(),
+        _ if in_sync < 2 => {
+            format!("while only one of {legs} copies is in sync, its loss takes everything since the last backup")
+        }
         _ if !bitmap => {
             "after a crash, the loss of the leg that is trusted takes everything until all others are copied \
             whole, for want of a bitmap"
                 .to_owned()
+        }
+        _ if in_sync < legs => {
+            format!("nothing: {in_sync} of {legs} copies are in sync, any {} of these may fail", in_sync - 1)
         }
         _ => format!("nothing: {legs} copies, any {} of them may fail", legs - 1),
     }
@@ -185,10 +191,11 @@ impl Volume for Mirror {
     fn facts(&self) -> Vec<(&'static str, String)> {
         let (Some(live), Some(status)) = (self.node.now(), self.node.status()) else { return Vec::new() };
         let legs = status.legs.iter().map(|leg| format!("{} {}", leg.name, leg.standing.name()));
+        let in_sync = status.legs.iter().filter(|leg| leg.standing == Standing::InSync).count();
         vec![
             ("legs", legs.collect::<Vec<_>>().join(", ")),
             ("generation", status.generation.to_string()),
-            ("may_lose", may_lose(status.legs.len(), live.settings.bitmap)),
+            ("may_lose", may_lose(status.legs.len(), in_sync, live.settings.bitmap)),
         ]
     }
 

@@ -458,9 +458,11 @@ fn it_conforms_on_legs_with_volatile_caches_and_small_regions() {
 
 #[test]
 fn one_copy_declares_what_its_loss_takes() {
-    assert!(super::may_lose(1, true).contains("everything"));
-    assert!(super::may_lose(2, true).starts_with("nothing"));
-    assert!(super::may_lose(2, false).contains("until all others are copied whole"));
+    assert!(super::may_lose(1, 1, true).contains("everything"));
+    assert!(super::may_lose(2, 2, true).starts_with("nothing"));
+    assert!(super::may_lose(2, 2, false).contains("until all others are copied whole"));
+    assert!(super::may_lose(2, 1, true).starts_with("while only one of 2 copies"));
+    assert!(super::may_lose(3, 2, true).contains("any 1 of these may fail"));
 }
 
 #[test]

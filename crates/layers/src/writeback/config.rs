@@ -4,7 +4,7 @@ use fathom_settings::{Choice, Key, Section, VolumeName};
 use fathom_units::{Bytes, Span};
 use fathom_volume::{Blueprint, NodeKind, manual};
 
-use super::layout::LEAST_RING;
+use super::layout::{LEAST_RING, on_cache};
 use crate::codec::BLOCK;
 use crate::reading::{Contradiction, bytes_or, span_or, told_none};
 
@@ -412,6 +412,12 @@ impl Settings {
         if !self.segment.is_multiple_of(block) || !(4 * block..=1 << 30).contains(&self.segment) {
             let message = format!("segments of {} bytes", self.segment);
             wrong.push(("segment", message, "give a multiple of 4KiB from 16KiB to 1GiB"));
+        }
+        let has_room = |size: u64| on_cache(size, self.segment, self.read_cache.unwrap_or(0)).is_some();
+        if let Some(size) = self.size.filter(|size| wrong.is_empty() && !has_room(*size)) {
+            let message =
+                format!("{size} bytes hold fewer than four segments of {} and the read cache", self.segment);
+            wrong.push(("size", message, "make it larger, or set a smaller `segment` or `read_cache`"));
         }
         if self.ring_size.is_some_and(|ring| ring < LEAST_RING) {
             wrong.push((

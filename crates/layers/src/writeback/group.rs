@@ -5,6 +5,7 @@ use std::cell::{Cell, RefCell};
 use std::rc::Rc;
 
 use fathom_runtime::Signal;
+use fathom_units::Bytes;
 use fathom_volume::{Env, Error, ErrorKind, Geometry, Handle, Result};
 
 use super::config::{Config, Settings};
@@ -140,8 +141,9 @@ impl Group {
         let (largest, has) = (largest.name(), largest.geometry().size);
         if let Some(size) = size.filter(|size| *size > has) {
             let why = format!(
-                "`size` is {size} bytes, and cache device `{largest}` holds {has}: give it the size it had, or set a smaller `size` \
-                 after a planned stop"
+                "`size` is {size} bytes, and cache device `{largest}` holds {has}: give it the size it had, or set \
+                 `size = \"{:#}\"`; if its log holds writes, the start then says what that would cost",
+                Bytes::new(has)
             );
             return Err(("size", why));
         }
@@ -152,18 +154,12 @@ impl Group {
             on_cache(size.unwrap_or(has), segment, read_cache).filter(|_| size.unwrap_or(0) <= has)
         };
         let shapes = caches.iter().filter(is_there).filter_map(shape);
+        // A stated size has room for it, see [`Settings::contradictions`].
         let cache_layout = shapes.min_by_key(|shape| shape.length).ok_or_else(|| {
-            let (key, what, more) = match size {
-                Some(size) => ("size", format!("`size` of {size} bytes"), "make it larger"),
-                None => {
-                    let device = format!("cache device `{largest}` of {has} bytes");
-                    ("cache", device, "give it the size it had or a larger one")
-                }
-            };
-            let key = if on_cache(size.unwrap_or(has), segment, 0).is_some() { "read_cache" } else { key };
+            let key = if on_cache(has, segment, 0).is_some() { "read_cache" } else { "cache" };
             let why = format!(
-                "{what} holds fewer than four segments of {segment} beside a read cache of {read_cache}: {more}, or set a \
-                 smaller `segment` or `read_cache`"
+                "cache device `{largest}` of {has} bytes holds fewer than four segments of {segment} beside a read cache of \
+                 {read_cache}: give it the size it had or a larger one, or set a smaller `segment` or `read_cache`"
             );
             (key, why)
         })?;

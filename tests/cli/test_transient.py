@@ -95,6 +95,7 @@ def test_a_mirror_that_is_new_is_told_unless_that_is_meant(
     study.write_text(MIRROR.replace("@initial@", initial))
     text = said(fathom("simulate", study, "--quiet", "--out", "c"))
     assert ("copied its new mirror all the time" in text) == told
+    assert ("rebuilt its mirror all the time" in text) == (initial == 'initial = "copy"')
 
 
 BURST = """

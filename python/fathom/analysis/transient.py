@@ -44,13 +44,18 @@ def _other_level(state: SteadyState | None) -> str | None:
 
 
 def _copies(run: Run, study: Mapping[str, Any]) -> str | None:
-    """A new mirror that was not done with its first copy, where nobody asked for it."""
+    """A mirror that was not done with a copy: a new one where nobody asked for it, else how long all of it takes."""
     volumes = resolved(study, run.variant).get("settings", {}).get("volumes", {})
     for name, settings in volumes.items():
-        left = float(run.facts.get(f"volumes.{name}.resync_left_bytes", 0))
-        if settings.get("kind") == "mirror" and "initial" not in settings and left > 0:
-            rate = run.metrics.get("resync_mb_per_s") or 0.0
+        left, done = (float(run.facts.get(f"volumes.{name}.resync_{part}bytes", 0)) for part in ("left_", ""))
+        rate = run.metrics.get("resync_mb_per_s") or 0.0
+        if settings.get("kind") != "mirror" or not left > 0:
+            continue
+        if "initial" not in settings:
             return f'copied its new mirror all the time ({rate:.0f} MB/s): initial = "blank" stands for one made before'
+        if rate > 0:
+            whole = (left + done) / 1e6
+            return f"rebuilt its mirror all the time ({rate:,.0f} MB/s): {whole / 1e3:,.0f} GB take {time(whole / rate)} so"
     return None
 
 

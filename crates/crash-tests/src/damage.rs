@@ -168,8 +168,9 @@ pub fn holes(setup: &Setup, marked: bool, random: &mut Random, share: f64) -> Re
     let segment = setup.settings.segment as usize;
     for first in 2..all.len() {
         for (blocks, header) in HOLES.into_iter().flat_map(|blocks| [(blocks, true), (blocks, false)]) {
-            // A payload alone is all that an open does not see; few of them are still to be read.
-            if (blocks > 1 || header) && !random.chance(share) {
+            // Damage to a payload alone is all that an open does not see; the last four are those that are still to be read.
+            let is_unseen = blocks == 1 && !header && first + 4 >= all.len();
+            if !is_unseen && !random.chance(share) {
                 continue;
             }
             let start = if header { all[first].0 } else { all[first].0 + BLOCK };

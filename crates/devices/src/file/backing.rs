@@ -1,4 +1,4 @@
-//! The file below a loop device. A lock on the device keeps out who opens the device: not who opens the file, nor who has a
+//! The file below a loop device, and loop devices over a file. A lock on the device keeps out who opens the device: not who opens the file, nor who has a
 //! second device over it. So the file is locked, too.
 
 use std::fs::{self, File, OpenOptions};
@@ -47,6 +47,22 @@ fn attached(device: u64) -> Option<(PathBuf, bool, bool)> {
     let limits = ["offset", "sizelimit"].map(|name| fs::read_to_string(facts.join(name)).unwrap_or_default());
     let is_whole = !is_partition && limits.iter().all(|limit| limit.trim() == "0");
     Some((PathBuf::from(path.trim_end_matches('\n')), is_whole, is_partition))
+}
+
+/// A loop device over this file that somebody has alone: mounted, or in use. Whoever writes to the file writes below it.
+pub(super) fn taken_above(file: &File) -> Option<PathBuf> {
+    let place = |found: fs::Metadata| (found.dev(), found.ino());
+    let own = file.metadata().map(place).ok()?;
+    let over = |entry: &fs::DirEntry| {
+        let path = fs::read_to_string(entry.path().join("loop/backing_file")).ok()?;
+        let there = fs::metadata(path.trim_end_matches('\n')).map(place).ok()?;
+        (there == own).then(|| PathBuf::from("/dev").join(entry.file_name()))
+    };
+    let is_taken = |device: &PathBuf| {
+        let opened = OpenOptions::new().read(true).custom_flags(libc::O_EXCL | libc::O_NONBLOCK).open(device);
+        opened.is_err_and(|error| error.raw_os_error() == Some(libc::EBUSY))
+    };
+    fs::read_dir("/sys/block").ok()?.flatten().filter_map(|entry| over(&entry)).find(is_taken)
 }
 
 fn one_below(device: &File) -> Option<(File, bool)> {

@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use fathom_volume::{Error, ErrorKind, Geometry, Result};
 
-use super::backing::below;
+use super::backing::{below, taken_above};
 use super::kernel::{self, Facts, Sort};
 use super::new::New;
 use super::{Config, Direct};
@@ -128,6 +128,7 @@ fn open_once(config: &Config, patience: Patience) -> std::result::Result<Option<
     let facts = kernel::facts(&file).map_err(|error| fail(path, &error, "cannot ask for its size", ""))?;
     is_whole(config, &facts)?;
     lock(path, &file, config.read_only, patience)?;
+    is_not_below(config, &file)?;
     let mut held = Vec::new();
     for (file, is_whole) in below(&file) {
         // Devices over parts of one file share it.
@@ -188,7 +189,8 @@ pub(super) fn try_for_writing(config: &Config) -> std::result::Result<(), Refusa
         _ => {}
     }
     let (file, _) = open_existing(config, Patience::Usual)?;
-    Ok(is_writable(config, &file)?)
+    is_writable(config, &file)?;
+    Ok(is_not_below(config, &file)?)
 }
 
 fn not_there(config: &Config, error: &io::Error) -> Refusal {
@@ -202,6 +204,16 @@ fn is_writable(config: &Config, file: &File) -> Result<()> {
     }
     let what = "this block device is read-only; make it writable (blockdev --setrw), or set read_only = true";
     Err(misuse(&config.path, what))
+}
+
+/// Refuses a file over which a loop device is in use: what is written to it would be written below a mounted file system.
+fn is_not_below(config: &Config, file: &File) -> Result<()> {
+    let Some(device) = Some(file).filter(|_| !config.read_only).and_then(taken_above) else { return Ok(()) };
+    let what = format!(
+        "{} is a loop device over it and is mounted or in use: unmount it, or stop what uses it",
+        device.display()
+    );
+    Err(misuse(&config.path, &what))
 }
 
 pub(super) fn remedy(error: &io::Error) -> &'static str {

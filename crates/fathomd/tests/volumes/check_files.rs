@@ -99,6 +99,12 @@ fn a_mounted_disk_is_refused() {
     let Some(device) = host::Loop::attach(&directory.join("a.img"), 512) else { return };
     let Some(_mounted) = host::Mounted::make(&device, "ext4", directory.join("mounted")) else { return };
     refused_as(&directory, &exported(&directory, &device.0, ""), (1, 1), "it is mounted or in use");
+    refused_as(
+        &directory,
+        &exported(&directory, "a.img", ""),
+        (1, 1),
+        "a loop device over it and is mounted",
+    );
 }
 
 #[test]

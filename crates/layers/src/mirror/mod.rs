@@ -133,7 +133,9 @@ fn may_lose(legs: usize, in_sync: usize, bitmap: bool) -> String {
     match legs {
         1 => "the loss of the only copy takes everything since the last backup".to_owned(),
         _ if in_sync < 2 => {
-            format!("while only one of {legs} copies is in sync, its loss takes everything since the last backup")
+            format!(
+                "while only one of {legs} copies is in sync, its loss takes everything since the last backup"
+            )
         }
         _ if !bitmap => {
             "after a crash, the loss of the leg that is trusted takes everything until all others are copied \

@@ -284,12 +284,16 @@ def _of_one(standing: Standing, outcomes: Sequence[Outcome], study: Mapping[str,
 def _of_none(things: Sequence[_Thing], nearest: _Thing, study: Mapping[str, Any], every: str, *, sized: bool) -> str:
     who = subject(label(nearest.standing.variant, study))
     if nearest.standing.met:
-        least = "the smallest that meets" if sized else "meets"
-        verb = f"{who} is {least}" if sized else f"{who} {least}"
-        return (
-            f"no variant meets the goals{every}; {verb} them {where_met(nearest.standing, study)}"
-            f"{_how(nearest.standing)}; {nearest.standing.words}."
-        )
+        where, how, words = where_met(nearest.standing, study), _how(nearest.standing), nearest.standing.words
+        if sized:
+            return f"no variant meets the goals{every}; {who} is the smallest that meets them {where}{how}; {words}."
+        met = nearest.standing.met
+        others = [thing.standing for thing in things if thing is not nearest and thing.standing.met == met]
+        # Who does so for as long as the nearest does: its end is said of all of them.
+        alike = [label(one.variant, study) for one in others if how == _how(one)]
+        names = [who, *map(subject, alike)]
+        of = f"of {who}, " if alike else ""
+        return f"no variant meets the goals{every}; {_named(names)} {_verb(names, 'meet')} them {where}{how}; {of}{words}."
     return (
         f"no variant meets the goals{' at any load' if every else ''}; {who} comes nearest: {nearest.standing.words}."
     )

@@ -136,6 +136,8 @@ def test_goals_are_told_by_the_work_at_which_they_are_met() -> None:
     found = analyse(mixed(rates, goals=[GOAL]))
     assert "new meets them at read 100%" in found.headline
     assert advice(found) == "Use new at read 100% only, or try faster storage."
+    found = analyse(mixed({**rates, "newer": rates["new"]}, goals=[GOAL]))
+    assert "; new and newer meet them at read 100%; of new, at read 0% p99 latency is" in found.headline
 
 
 def test_work_that_the_baseline_names_is_compared_and_no_load() -> None:

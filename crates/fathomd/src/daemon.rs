@@ -155,6 +155,12 @@ async fn live(
     };
     ready.map_err(|error| error.to_string())?;
     state.lifecycle.groups().for_each(|(name, status)| tell_loss(name, &status));
+    for (group, accepts) in state.lifecycle.needless_acceptances() {
+        tracing::warn!(
+            group,
+            "`accept_loss = {accepts}` accepts nothing: the group opened without a loss, or it is that of an earlier start. Take it out"
+        );
+    }
     for mirror in state.lifecycle.mirror_nodes() {
         context.spawn(tell_of_legs(context.clone(), Rc::clone(mirror)));
     }

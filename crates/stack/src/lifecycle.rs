@@ -169,6 +169,14 @@ impl Lifecycle {
         self.mirrors.iter().filter_map(|mirror| mirror.status().map(|status| (mirror.name(), status)))
     }
 
+    /// Groups whose settings accept a loss that was not there, with the number they give: that of an opening that is over.
+    pub fn needless_acceptances(&self) -> impl Iterator<Item = (&str, u64)> {
+        self.groups.iter().filter_map(|group| {
+            let accepts = group.settings().accept_loss?;
+            group.status().filter(|status| status.loss.is_none()).map(|_| (group.name(), accepts))
+        })
+    }
+
     /// The write-back groups that are open, by name.
     pub fn groups(&self) -> impl Iterator<Item = (&str, Status)> {
         self.groups.iter().filter_map(|group| group.status().map(|status| (group.name(), status)))

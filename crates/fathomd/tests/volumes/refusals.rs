@@ -165,9 +165,14 @@ fn a_hole_in_the_dirty_log_is_refused_and_what_stands_before_it_is_kept() {
     let lost = refusal["remedies"][1]["loses"]["least_writes"].as_u64().expect("it is known");
     assert!(prefix >= 700 && prefix + lost == 1200, "{prefix} of 1200 are there, {lost} are said to be lost");
     // And it goes on from there: the log holds what was given up, and that is no news.
+    let told =
+        |fixture: &Fixture| fixture.daemon.as_ref().expect("it runs").log().contains("accepts nothing");
+    assert!(!told(&fixture), "the loss was there");
     fixture.write(10);
     fixture.kill();
-    assert!(fixture.start(""));
+    assert!(fixture.start(&keys) && told(&fixture), "the key has no effect any more");
+    fixture.kill();
+    assert!(fixture.start("") && !told(&fixture));
 }
 
 #[test]

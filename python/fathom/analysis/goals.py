@@ -293,7 +293,9 @@ def _of_none(things: Sequence[_Thing], nearest: _Thing, study: Mapping[str, Any]
         alike = [label(one.variant, study) for one in others if how == _how(one)]
         names = [who, *map(subject, alike)]
         of = f"of {who}, " if alike else ""
-        return f"no variant meets the goals{every}; {_named(names)} {_verb(names, 'meet')} them {where}{how}; {of}{words}."
+        return (
+            f"no variant meets the goals{every}; {_named(names)} {_verb(names, 'meet')} them {where}{how}; {of}{words}."
+        )
     return (
         f"no variant meets the goals{' at any load' if every else ''}; {who} comes nearest: {nearest.standing.words}."
     )

@@ -55,7 +55,8 @@ def _copies(run: Run, study: Mapping[str, Any]) -> str | None:
             return f'copied its new mirror all the time ({rate:.0f} MB/s): initial = "blank" stands for one made before'
         if rate > 0:
             whole = (left + done) / 1e6
-            return f"rebuilt its mirror all the time ({rate:,.0f} MB/s): {whole / 1e3:,.0f} GB take {time(whole / rate)} so"
+            lasts = time(whole / rate)
+            return f"rebuilt its mirror all the time ({rate:,.0f} MB/s): {whole / 1e3:,.0f} GB take {lasts} so"
     return None
 
 

@@ -95,5 +95,10 @@ _PATH = (*VOLUMES, Layer.VIRTUAL_DISK, Layer.HOST_DEVICE, Layer.DATABASE_FILE)
 PATH_RATE = Need(_PATH, ("iops",), DISK_COLLECT)
 PATH_RATE_OR_QUEUE = Need(_PATH, ("iops", "outstanding_mean", "outstanding"), DISK_COLLECT)
 PATH_LATENCY = Need(_PATH, ("latency_s",), DISK_COLLECT)
+WAITS = Need(
+    (Layer.DATABASE_WAIT,),
+    ("wait_s_per_s", "active_sessions"),
+    "wait statistics: fathom record --print sqlserver or --print postgresql",
+)
 QUEUE = Need(VOLUMES, ("outstanding", "outstanding_mean"), DISK_COLLECT)
 """Needs that most rules share."""

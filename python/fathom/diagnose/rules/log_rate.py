@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 from fathom.diagnose.evidence.harm import of_waits, ranked
 from fathom.diagnose.evidence.words import megabytes, number, seen
 from fathom.diagnose.metrics import Layer
-from fathom.diagnose.rule import Kind, Need, Rule
+from fathom.diagnose.rule import WAITS, Kind, Rule
 from fathom.finding import Evidence, Finding, Remedy
 
 if TYPE_CHECKING:
@@ -124,16 +124,4 @@ def _written(system: System) -> Iterator[Evidence]:
             yield seen(file, f"{file.name} is written at {megabytes(rate)}.")
 
 
-RULE = Rule(
-    "D33",
-    "limit on the rate of log writes",
-    Kind.CAUSE,
-    (
-        Need(
-            (Layer.DATABASE_WAIT,),
-            ("wait_s_per_s", "active_sessions"),
-            "wait statistics: fathom record --print sqlserver or --print postgresql",
-        ),
-    ),
-    examine,
-)
+RULE = Rule("D33", "limit on the rate of log writes", Kind.CAUSE, (WAITS,), examine)

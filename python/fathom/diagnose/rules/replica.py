@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING
 from fathom.diagnose.evidence.harm import LEAST_SESSIONS, of_waits, ranked, sessions
 from fathom.diagnose.evidence.surroundings import POSTGRESQL, SQL_SERVER
 from fathom.diagnose.evidence.words import number
-from fathom.diagnose.metrics import Layer
-from fathom.diagnose.rule import Kind, Need, Rule
+from fathom.diagnose.rule import WAITS, Kind, Rule
 from fathom.finding import Evidence, Finding, Remedy
 
 if TYPE_CHECKING:
@@ -73,16 +72,4 @@ def _look(system: System) -> Remedy:
     )
 
 
-RULE = Rule(
-    "D12",
-    "synchronous replica",
-    Kind.CAUSE,
-    (
-        Need(
-            (Layer.DATABASE_WAIT,),
-            ("wait_s_per_s", "active_sessions"),
-            "wait statistics: fathom record --print sqlserver or --print postgresql",
-        ),
-    ),
-    examine,
-)
+RULE = Rule("D12", "synchronous replica", Kind.CAUSE, (WAITS,), examine)

@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING
 
 from fathom.diagnose.evidence.harm import LEAST_SESSIONS, ranked
 from fathom.diagnose.evidence.words import number, share
-from fathom.diagnose.metrics import Layer
-from fathom.diagnose.rule import Kind, Need, Rule
+from fathom.diagnose.rule import WAITS, Kind, Rule
 from fathom.finding import Evidence, Finding, Severity
 
 if TYPE_CHECKING:
@@ -36,16 +35,4 @@ def examine(system: System) -> Iterator[Finding]:
     )
 
 
-RULE = Rule(
-    "L3",
-    "largest wait",
-    Kind.CONTEXT,
-    (
-        Need(
-            (Layer.DATABASE_WAIT,),
-            ("wait_s_per_s", "active_sessions"),
-            "the database's waits (fathom record --print sqlserver or postgresql)",
-        ),
-    ),
-    examine,
-)
+RULE = Rule("L3", "largest wait", Kind.CONTEXT, (WAITS,), examine)

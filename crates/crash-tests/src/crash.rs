@@ -165,6 +165,21 @@ impl Media {
         }
     }
 
+    /// The disks after a power cut at each chosen event of a trace that changes them, under every policy in turn.
+    pub fn cuts(
+        image: &Image,
+        trace: &[Event],
+        chosen: impl Fn(usize) -> bool,
+    ) -> impl Iterator<Item = (usize, Image)> {
+        let mut media = Self::new(image);
+        (0..trace.len()).filter_map(move |event| {
+            let policy = Policy::ALL[event % Policy::ALL.len()];
+            let cut =
+                |media: &Self| media.cut(policy, &mut Random::new(event as u64, "a cut while it opens"));
+            (media.step(trace) && chosen(event)).then(|| (event, cut(&media)))
+        })
+    }
+
     /// The disks after a power cut now, for a new trace.
     pub fn after_cut(&self, policy: Policy, random: &mut Random) -> Self {
         Self { blank: self.blank, ..Self::new(&self.cut(policy, random)) }

@@ -133,15 +133,10 @@ pub(crate) fn follow(
     };
     again(setup, &testbed.image(), "the next start")?;
     let trace = testbed.trace.borrow().clone();
-    let mut media = Media::new(image);
     // A third of the events here, and others for the next image.
-    for (event, turn) in (prefix..).enumerate().take(trace.len()) {
-        if media.step(&trace) && turn.is_multiple_of(3) {
-            let when = format!("the start after a power cut at event {event} of {}", trace.len());
-            let policy = Policy::ALL[turn / 3 % Policy::ALL.len()];
-            let cut = media.cut(policy, &mut Random::new(event as u64, "while the advice is followed"));
-            again(&accepting, &cut, &when)?;
-        }
+    for (event, cut) in Media::cuts(image, &trace, |event| (event + prefix).is_multiple_of(3)) {
+        let when = format!("the start after a power cut at event {event} of {}", trace.len());
+        again(&accepting, &cut, &when)?;
     }
     Ok(prefix)
 }
@@ -155,8 +150,8 @@ fn records(cache: &[u8]) -> Vec<(usize, usize)> {
     found.collect()
 }
 
-/// Holes of every size everywhere in the dirty log, over a record's header or its payload. `marked`: the superblock says up to where it was flushed; otherwise
-/// later records have to.
+/// Holes of every size everywhere in the dirty log, over a record's header or its payload. `marked`: the superblock says up to
+/// where it was flushed; otherwise later records have to.
 ///
 /// # Errors
 /// The first violation, as of the others here.

@@ -40,15 +40,21 @@ impl Lifecycle {
 
     /// Legs that mirrors and caches can do without, and the volumes below them.
     fn left_behind(&self) -> BTreeSet<String> {
-        let mut found = BTreeSet::new();
         let legs = self.mirrors().flat_map(|(_, status)| status.legs);
         let away = legs.filter(|leg| leg.standing == Standing::Away).map(|leg| leg.name);
         let caches = self.groups().flat_map(|(_, status)| status.legs);
         let behind =
             caches.filter(|(_, standing)| *standing == writeback::Standing::Behind).map(|(name, _)| name);
-        let mut open: Vec<String> = away.chain(behind).collect();
+        self.with_all_below(away.chain(behind).collect(), |_| true)
+    }
+
+    /// These volumes and all below them, no further than those that are not gone below.
+    fn with_all_below(&self, mut open: Vec<String>, goes_below: impl Fn(&str) -> bool) -> BTreeSet<String> {
+        let mut found = BTreeSet::new();
         while let Some(name) = open.pop() {
-            open.extend(self.shapes.children(&name));
+            if goes_below(&name) {
+                open.extend(self.shapes.children(&name));
+            }
             found.insert(name);
         }
         found
@@ -86,18 +92,11 @@ impl Lifecycle {
 
     /// Volumes that a mirror flushes by its own flush, which knows what becomes of a leg that fails.
     fn flushed_by_mirrors(&self) -> BTreeSet<String> {
-        let mut found = BTreeSet::new();
-        let mut open: Vec<String> =
-            self.mirrors.iter().flat_map(|mirror| self.shapes.children(mirror.name())).collect();
-        while let Some(name) = open.pop() {
-            let node = self.nodes.iter().find(|node| node.name() == name);
-            // A cache's flush ends in the cache.
-            if node.is_some_and(|node| node.kind() != writeback::KIND.name) {
-                open.extend(self.shapes.children(&name));
-            }
-            found.insert(name);
-        }
-        found
+        let legs = self.mirrors.iter().flat_map(|mirror| self.shapes.children(mirror.name())).collect();
+        // A cache's flush ends in the cache.
+        let is_cache = |node: &Handle| node.kind() == writeback::KIND.name;
+        let passes_on = |name: &str| !self.nodes.iter().any(|node| node.name() == name && is_cache(node));
+        self.with_all_below(legs, passes_on)
     }
 
     async fn flush_counting(&self, done: &Cell<u64>) -> Result<()> {

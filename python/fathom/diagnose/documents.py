@@ -67,6 +67,11 @@ def items(value: Any, *path: str) -> list[dict[str, Any]]:
     return [entry for entry in value if isinstance(entry, dict)] if isinstance(value, list) else []
 
 
+def mapping(value: Any) -> dict[str, Any]:
+    """An object of a document; an empty one where there is something else."""
+    return value if isinstance(value, dict) else {}
+
+
 def number(value: Any) -> float | None:
     """A finite number of a document; texts that hold one count, as clouds and Prometheus write them."""
     if isinstance(value, bool) or value is None:

@@ -1,10 +1,10 @@
 //! What every case does first: build a group over an image, open it or be refused.
 
-use fathom_crash_tests::crash::{Image, Media, Policy};
+use fathom_crash_tests::crash::{Image, Media};
 use fathom_crash_tests::group::Setup;
 use fathom_crash_tests::testbed::Testbed;
 use fathom_layers::writeback::{Group, Settings};
-use fathom_runtime::{Random, SECOND};
+use fathom_runtime::SECOND;
 use fathom_volume::Error;
 
 /// A group that destages only when it is told to, or when its cache is full.
@@ -25,15 +25,11 @@ pub fn opened(setup: &Setup, image: Image) -> Testbed<Group> {
         testbed
     };
     let testbed = open(image.clone(), "");
-    let (trace, mut media) = (testbed.trace.borrow().clone(), Media::new(&image));
+    let trace = testbed.trace.borrow().clone();
     let shown = testbed.read_all(setup);
-    for event in 0..trace.len() {
-        if media.step(&trace) {
-            let policy = Policy::ALL[event % Policy::ALL.len()];
-            let cut = media.cut(policy, &mut Random::new(event as u64, "while it opens"));
-            let again = open(cut, &format!(" after a power cut at event {event} of {}", trace.len()));
-            assert_eq!(again.read_all(setup), shown, "event {event} of {}", trace.len());
-        }
+    for (event, cut) in Media::cuts(&image, &trace, |_| true) {
+        let again = open(cut, &format!(" after a power cut at event {event} of {}", trace.len()));
+        assert_eq!(again.read_all(setup), shown, "event {event} of {}", trace.len());
     }
     // Reading takes time, which some cases count.
     open(image, "")

@@ -1,10 +1,12 @@
-//! The file below a loop device, and loop devices over a file. A lock on the device keeps out who opens the device: not who opens the file, nor who has a
-//! second device over it. So the file is locked, too.
+//! The file below a loop device, and loop devices over a file. A lock on the device keeps out who opens the device: not who
+//! opens the file, nor who has a second device over it. So the file is locked, too.
 
 use std::fs::{self, File, OpenOptions};
 use std::os::fd::AsRawFd;
 use std::os::unix::fs::{FileTypeExt, MetadataExt, OpenOptionsExt};
 use std::path::PathBuf;
+
+use super::open::leads_to;
 
 /// `LOOP_GET_STATUS64` of linux/loop.h.
 const LOOP_GET_STATUS64: u64 = 0x4C05;
@@ -51,12 +53,9 @@ fn attached(device: u64) -> Option<(PathBuf, bool, bool)> {
 
 /// A loop device over this file that somebody has alone: mounted, or in use. Whoever writes to the file writes below it.
 pub(super) fn taken_above(file: &File) -> Option<PathBuf> {
-    let place = |found: fs::Metadata| (found.dev(), found.ino());
-    let own = file.metadata().map(place).ok()?;
     let over = |entry: &fs::DirEntry| {
         let path = fs::read_to_string(entry.path().join("loop/backing_file")).ok()?;
-        let there = fs::metadata(path.trim_end_matches('\n')).map(place).ok()?;
-        (there == own).then(|| PathBuf::from("/dev").join(entry.file_name()))
+        leads_to(path.trim_end_matches('\n'), file).then(|| PathBuf::from("/dev").join(entry.file_name()))
     };
     let is_taken = |device: &PathBuf| {
         let opened = OpenOptions::new().read(true).custom_flags(libc::O_EXCL | libc::O_NONBLOCK).open(device);

@@ -159,7 +159,7 @@ pub(super) fn is_there(path: &str) -> bool {
 }
 
 /// Whether a path leads to this file.
-fn leads_to(path: &str, file: &File) -> bool {
+pub(super) fn leads_to(path: &str, file: &File) -> bool {
     let place = |found: fs::Metadata| (found.dev(), found.ino());
     let (found, own) = (fs::metadata(path).map(place), file.metadata().map(place));
     matches!((found, own), (Ok(found), Ok(own)) if found == own)

@@ -13,7 +13,7 @@ from itertools import pairwise
 from typing import Any
 
 from fathom.diagnose.clock import NS, iso_ns
-from fathom.diagnose.documents import items, number, parsed
+from fathom.diagnose.documents import items, mapping, number, parsed
 from fathom.diagnose.facts import NOT_NEEDED
 from fathom.diagnose.importer import Importer
 from fathom.diagnose.metrics import Layer
@@ -72,8 +72,8 @@ def read(source: Source) -> Iterator[Block]:
 
 
 def _line(source: Source, totals: dict[Series, _Values], entry: str, unit: str, line: dict[str, Any]) -> None:
-    metric, resource = _dict(line, "metric"), _dict(line, "resource")
-    labels, of_resource = _dict(metric, "labels"), _dict(resource, "labels")
+    metric, resource = mapping(line.get("metric")), mapping(line.get("resource"))
+    labels, of_resource = mapping(metric.get("labels")), mapping(resource.get("labels"))
     name = str(metric.get("type") or "")
     what = name.removeprefix(_PREFIX)
     # Only some metrics have the instance's name as well.
@@ -124,7 +124,7 @@ def _step(points: list[_Point]) -> float | None:
 
 def _point(source: Source, entry: str, point: dict[str, Any]) -> _Point | None:
     """Start, end and value; None where it has no value."""
-    interval, value = _dict(point, "interval"), _dict(point, "value")
+    interval, value = mapping(point.get("interval")), mapping(point.get("value"))
     end = str(interval.get("endTime") or "")
     try:
         start_ns, end_ns = iso_ns(str(interval.get("startTime") or end))[0], iso_ns(end)[0]
@@ -132,11 +132,6 @@ def _point(source: Source, entry: str, point: dict[str, Any]) -> _Point | None:
         raise source.error(f'"{end[:40]}" is no time', _REMEDY, entry=entry) from None
     found = number(value.get("int64Value", value.get("doubleValue")))
     return None if found is None else (start_ns, end_ns, found)
-
-
-def _dict(value: dict[str, Any], key: str) -> dict[str, Any]:
-    found = value.get(key)
-    return found if isinstance(found, dict) else {}
 
 
 IMPORTER = Importer("gcp", "Google Cloud Monitoring, JSON of timeSeries.list", recognise, read, _RECORD)

@@ -8,7 +8,7 @@ from typing import Any
 
 from fathom.diagnose import linux, postgresql
 from fathom.diagnose.counters import Differences
-from fathom.diagnose.documents import number
+from fathom.diagnose.documents import mapping, number
 from fathom.diagnose.importer import Importer
 from fathom.diagnose.metrics import Layer
 from fathom.diagnose.recording import MARK, VERSION
@@ -85,7 +85,7 @@ class _Sample:
 
     def add(self, time: int, entry: dict[str, Any]) -> None:
         rows, whole = self.rows, (self._host, None, Layer.HOST)
-        for name, cells in _mapping(entry.get("disk")).items():
+        for name, cells in mapping(entry.get("disk")).items():
             found = linux.disk(f"0 0 {name} {cells}") if isinstance(cells, str) else None
             if found:
                 self._disk.add(rows, time, (self._host, name, Layer.GUEST_DISK), found[1])
@@ -94,21 +94,17 @@ class _Sample:
         ticks = linux.processor(entry["cpu"]) if isinstance(entry.get("cpu"), str) else None
         if ticks:
             self._cpu.add(rows, time, whole, ticks)
-        for name, value in _mapping(entry.get("mem")).items():
+        for name, value in mapping(entry.get("mem")).items():
             kilobytes = number(value)
             if name in linux.MEMORY and kilobytes is not None:
                 rows.add(time, None, Series(self._host, None, Layer.HOST, linux.MEMORY[name]), kilobytes * 1024)
         for differences, key in ((self._paging, "vm"), (self._pressure, "psi")):
-            counters = {name: number(value) for name, value in _mapping(entry.get(key)).items()}
+            counters = {name: number(value) for name, value in mapping(entry.get(key)).items()}
             if counters:
                 differences.add(rows, time, whole, counters)
-        for view, found_rows in _mapping(entry.get("pg")).items():
+        for view, found_rows in mapping(entry.get("pg")).items():
             if isinstance(found_rows, list):
                 self.postgresql.add(rows, time, view, [row for row in found_rows if isinstance(row, dict)])
-
-
-def _mapping(value: Any) -> dict[str, Any]:
-    return value if isinstance(value, dict) else {}
 
 
 IMPORTER = Importer(

@@ -243,10 +243,10 @@ impl Opening {
             );
             return lost("other_copy", why);
         }
-        if !origin.legs.contains(&cache.leg) && cache.generation > origin.generation {
-            return Err(self.cut_off(leg, None).into());
-        }
         if !origin.legs.contains(&cache.leg) {
+            if cache.generation > origin.generation {
+                return Err(self.cut_off(leg, None).into());
+            }
             return lost("cache_behind", format!("cache device `{device}` missed writes"));
         }
         if self.parts.caches[leg].geometry().size < cache.start.saturating_add(cache.length) {

@@ -63,30 +63,58 @@ fn answer(kind: DatabaseKind, peer: Peer, stream: &mut TcpStream) -> std::io::Re
     Ok(())
 }
 
+const SERVERS: [DatabaseKind; 3] = [DatabaseKind::Postgresql, DatabaseKind::Mariadb, DatabaseKind::Sqlserver];
+
 /// The answer to a pre-login, of version 16 with encryption: \[MS-TDS\] section 2.2.6.5.
 const PRE_LOGIN: [u8; 26] =
     [4, 1, 0, 26, 0, 0, 1, 0, 0, 0, 11, 0, 6, 1, 0, 17, 0, 1, 0xff, 16, 0, 16, 0, 0, 0, 1];
 
+/// A server of that kind on that port, without limits.
+fn at(kind: DatabaseKind, port: u16) -> Connection {
+    Connection {
+        kind,
+        address: Address::Tcp("127.0.0.1".into(), port),
+        user: "fathom".into(),
+        password: Some("secret".into()),
+        database: "work".into(),
+        tls: None,
+        tls_ca: None,
+        login: Login::default(),
+        timeout_ns: None,
+    }
+}
+
+/// A peer that never says a word ends a login, also where statements may take as long as they like.
+#[test]
+fn silence_ends_a_login_though_statements_have_no_limit() {
+    std::thread::scope(|scope| {
+        for kind in SERVERS {
+            scope.spawn(move || {
+                let silent = TcpListener::bind("127.0.0.1:0").expect("a free port");
+                let port = silent.local_addr().expect("it is bound").port();
+                let began = monotonic();
+                let error = server(&at(kind, port))
+                    .expect("it has a driver")
+                    .connect()
+                    .err()
+                    .expect("nobody answers");
+                let took = Duration::from_nanos(monotonic() - began);
+                assert_eq!(error.kind(), ErrorKind::Timeout, "{kind:?}: {error}");
+                assert!(took < 2 * Connection::LOGIN, "{kind:?}: {took:?}");
+                assert!(error.to_string().contains(&format!("127.0.0.1:{port}")), "{error}");
+            });
+        }
+    });
+}
+
 /// What each of them comes to with each protocol.
 pub fn are_told() {
-    const SERVERS: [DatabaseKind; 3] =
-        [DatabaseKind::Postgresql, DatabaseKind::Mariadb, DatabaseKind::Sqlserver];
     for kind in SERVERS {
         for peer in [Peer::Closes, Peer::Noise, Peer::Web, Peer::Huge, Peer::BreaksOff] {
             let listener = TcpListener::bind("127.0.0.1:0").expect("a free port");
             let port = listener.local_addr().expect("it is bound").port();
             let tls = if matches!(peer, Peer::Huge) { Tls::Disable } else { Tls::Require };
-            let to = Connection {
-                kind,
-                address: Address::Tcp("127.0.0.1".into(), port),
-                user: "fathom".into(),
-                password: Some("secret".into()),
-                database: "work".into(),
-                tls: Some(tls),
-                tls_ca: None,
-                login: Login::default(),
-                timeout_ns: Some(2_000_000_000),
-            };
+            let to = Connection { tls: Some(tls), timeout_ns: Some(2_000_000_000), ..at(kind, port) };
             let began = monotonic();
             let error = std::thread::scope(|scope| {
                 scope.spawn(move || {

@@ -12,6 +12,8 @@ mod session;
 mod values;
 
 use std::collections::BTreeMap;
+use std::sync::mpsc;
+use std::thread;
 
 use fathom_job::{Address, Connection, Tls};
 use mysql::prelude::Queryable;
@@ -78,14 +80,33 @@ impl Mariadb {
     fn reach(&self) -> Result<Conn> {
         let (options, mode) = (self.options()?, self.to.tls());
         let encrypted = self.encryption(mode)?;
-        let mut conn = match Conn::new(options.clone().ssl_opts(encrypted)) {
-            Err(mysql::Error::DriverError(DriverError::TlsNotSupported)) if mode == Tls::Prefer => {
-                Conn::new(options).map_err(|failed| self.unreachable(&failed))?
-            }
-            connected => connected.map_err(|failed| self.unreachable(&failed))?,
-        };
+        let mut opened = self.log_in(options.clone().ssl_opts(encrypted))?;
+        if mode == Tls::Prefer
+            && matches!(opened, Err(mysql::Error::DriverError(DriverError::TlsNotSupported)))
+        {
+            opened = self.log_in(options)?;
+        }
+        let mut conn = opened.map_err(|failed| self.unreachable(&failed))?;
         self.check_kind(&mut conn)?;
         Ok(conn)
+    }
+
+    /// What the crate answers, or an error after the time for a login. The server speaks first: at the port of one whose
+    /// client does (PostgreSQL), both would wait for ever. The crate has one limit for every answer, and a statement may
+    /// take long, so that a login waits on a thread of its own, which is left behind with its socket if nothing comes.
+    fn log_in(&self, options: OptsBuilder) -> Result<mysql::Result<Conn>> {
+        let (tell, told) = mpsc::channel();
+        let begun =
+            thread::Builder::new().name("login".to_owned()).spawn(move || tell.send(Conn::new(options)));
+        begun.map_err(|failed| Error::new(ErrorKind::Other, format!("{}: {failed}", self.title())))?;
+        let limit = self.to.login_timeout();
+        told.recv_timeout(limit).map_err(|_| {
+            let (title, waited) = (self.title(), limit.as_secs_f64());
+            let message = format!(
+                "{title}: no session began within {waited} s: does another kind of server listen there?"
+            );
+            Error::new(ErrorKind::Timeout, message)
+        })
     }
 
     /// The two count and time out differently: which one it is must be right.

@@ -18,7 +18,7 @@ from pathlib import Path
 import pytest
 
 from fathom.cli import codes
-from fathom.cli.progress import Bars, Lines, Pace, observer
+from fathom.cli.progress import Bars, Lines, Pace, observer, variant_words
 from fathom.engine import core
 from fathom.plan import PlannedRun, plan
 from fathom.run import Options, execute
@@ -128,6 +128,11 @@ def test_a_log_gets_a_plain_line_now_and_then(tmp_path: Path, capfd: pytest.Capt
         told = capfd.readouterr().err
         assert len(re.findall(r"^\[1/1\] 50 %: 4,000 IOPS, 2 ms, 8 outstanding \(\d+ s left\)$", told, re.M)) == lines
         assert "\x1b" not in told
+
+
+def test_a_variant_is_spelled_as_its_study_spells_it() -> None:
+    variant = {"volumes.data.rebalance": True, "workload.outstanding": 8, "volumes.log.sector": "4KiB"}
+    assert variant_words(variant) == "rebalance = true, outstanding = 8, sector = 4KiB"
 
 
 def test_what_prepares_a_run_is_no_part_of_its_time_left() -> None:

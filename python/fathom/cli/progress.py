@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import sys
 import time
@@ -28,7 +29,12 @@ _TELLING = 0.02
 
 def variant_words(variant: dict[str, object]) -> str:
     """A variant in a few words: the last part of each factor and its level."""
-    return ", ".join(f"{path.rsplit('.', 1)[-1]} = {level}" for path, level in variant.items()) or "as written"
+    return ", ".join(f"{path.rsplit('.', 1)[-1]} = {spelled(level)}" for path, level in variant.items()) or "as written"
+
+
+def spelled(level: object) -> str:
+    """A level as a study file spells it, text without quotes."""
+    return level if isinstance(level, str) else json.dumps(level)
 
 
 def duration_words(seconds: float) -> str:

@@ -36,7 +36,7 @@ def plan(
     Lists every run in the order of execution. Nothing is run.
     """
     from fathom.cli.output import note, print_json
-    from fathom.cli.progress import count_words, duration_words, variant_words
+    from fathom.cli.progress import count_words, duration_words, spelled, variant_words
     from fathom.engine import core
     from fathom.plan import plan as make
     from fathom.provision.rights import is_root, on_volumes
@@ -56,7 +56,7 @@ def plan(
             more = "of virtual time, which passes faster"
         typer.echo(f"{duration_words(made.measured_s)} {more}")
     for path, level in checked.resolved["overrides"].items():
-        typer.echo(f"  everywhere: {path} = {level}")
+        typer.echo(f"  everywhere: {path} = {spelled(level)}")
     for run in made.runs:
         typer.echo(f"{run.order:>4}  round {run.round:<3} {run.id}  {variant_words(dict(run.variant))}")
     if places := on_volumes(made, made.runs):

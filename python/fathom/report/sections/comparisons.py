@@ -85,7 +85,8 @@ def _compared(context: Context, comparisons: Sequence[Comparison]) -> list[Block
         tuple(kept[index] for index in places),
         tuple(tuple(row[index] for index in places) for row in rows),
         "Rounds, not samples, are the independent observations. Where the level is above 95 %, the interval was "
-        "widened for looks or for several variants; equivalence rests on two one-sided tests, an interval of 90 %.",
+        "widened for looks or for several variants; equivalence rests on two one-sided tests, an interval of 90 %. "
+        "Ratios, and values beside them, are geometric means over the rounds.",
     )
     blocks.append(table)
     notes = _notes(context, comparisons)

@@ -12,6 +12,7 @@ use crate::cancel::cancel_everything;
 use crate::connection::Common;
 use crate::cut::Cancellation;
 use crate::exports::{Exports, Served};
+use crate::fences::tell_of_fences;
 use crate::fuse::Mount;
 use crate::legs::{tell_of_caches, tell_of_legs};
 use crate::listeners::{Claims, Listeners};
@@ -165,6 +166,7 @@ async fn live(
         context.spawn(tell_of_legs(context.clone(), Rc::clone(mirror)));
     }
     context.spawn(tell_of_caches(context.clone(), state.lifecycle.clone()));
+    context.spawn(tell_of_fences(context.clone(), state.volumes.clone(), state.lifecycle.clone()));
     let listeners = Listeners::open(claims, &state, &ring, &common)?;
     if let Some(fuse) = &settings.fuse {
         let mount = Mount::open(&context, &common.pool, &common.exports, fuse).await?;

@@ -12,6 +12,7 @@ mod cut;
 mod daemon;
 mod descriptors;
 mod exports;
+mod fences;
 mod fuse;
 mod http;
 mod keys;

@@ -1,10 +1,10 @@
-//! A write-back group that is fenced: status and metrics say so.
+//! A write-back group or a volume that is fenced: status, metrics and the log say so.
 
 mod common;
 
 use std::fs;
 
-use common::{Client, Daemon, WRITE, directory, sockets, status, until};
+use common::{Client, Daemon, MEMORY, WRITE, directory, sockets, status, until};
 
 #[test]
 fn status_and_metrics_say_that_a_group_is_fenced_and_why() {
@@ -39,6 +39,32 @@ fn status_and_metrics_say_that_a_group_is_fenced_and_why() {
     let why = status(&daemon)["writeback"][0]["fenced"].as_str().expect("a sentence").to_owned();
     assert!(why.contains("group `disk` is fenced"), "{why}");
     assert!(daemon.ask("GET", "/metrics").1.contains("\nfathomd_writeback_fenced{group=\"disk\"} 1\n"));
+    until("the log tells", || daemon.log().contains("a cache group is fenced"));
     drop(daemon);
     let _ = fs::remove_dir_all(directory);
+}
+
+#[test]
+fn a_volume_whose_server_is_lost_with_unflushed_writes_is_told_before_anybody_asks_it() {
+    let mut server = Daemon::start(MEMORY);
+    let remote = format!(
+        "[volumes.far]\nkind = \"nbd\"\nuri = \"{}\"\n[exports.disk]\nvolume = \"far\"\n",
+        server.uri("disk")
+    );
+    let daemon = Daemon::start(&remote);
+    let fenced = |value: u8| {
+        let line = format!("{{volume=\"far\",kind=\"nbd\",counter=\"fenced\"}} {value}\n");
+        daemon.ask("GET", "/metrics").1.contains(&line)
+    };
+    assert!(fenced(0));
+    let mut client = Client::open(&daemon, "disk");
+    client.request(WRITE, 1, 4096, 4096, &[1; 4096]);
+    client.answer();
+    server.kill();
+    until("the log tells", || daemon.log().contains("a volume is fenced: every request to it fails"));
+    assert!(daemon.log().contains("the server of a volume was lost"), "{}", daemon.log());
+    assert!(fenced(1));
+    let told = status(&daemon);
+    let why = told["volumes"][0]["facts"]["fenced"].as_str().expect("a sentence");
+    assert!(why.contains("a write that it had answered was not flushed yet"), "{why}");
 }

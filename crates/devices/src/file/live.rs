@@ -363,7 +363,8 @@ impl Volume for File {
 
     fn facts(&self) -> Vec<(&'static str, String)> {
         let direct = self.buffered.as_ref().map_or("yes".to_owned(), |why| format!("no: {why}"));
-        vec![("direct_io", direct)]
+        let fenced = self.why_fenced().map(|why| ("fenced", why));
+        [("direct_io", direct)].into_iter().chain(fenced).collect()
     }
 
     fn counters(&self) -> Vec<(&'static str, u64)> {

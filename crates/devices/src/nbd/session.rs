@@ -148,6 +148,11 @@ impl Session {
         self.fence.borrow().is_some()
     }
 
+    /// Why that is so.
+    pub fn why_fenced(&self) -> Option<String> {
+        self.fence.borrow().clone()
+    }
+
     fn error(&self, kind: ErrorKind, why: &str) -> Error {
         Error::new(kind, format!("nbd `{}`: {}: {why}", self.name, self.terms.target.uri))
     }
@@ -483,7 +488,11 @@ impl Owner for Session {
         let may_come_late = loss == Loss::Doubtful || several;
         let late = may_come_late && self.jobs.borrow().values().any(|job| job.sent.get() && job.harms_late());
         if unflushed > 0 {
-            let what = format!("{why}, and {unflushed} writes that it had answered were not flushed yet");
+            let answered = match unflushed {
+                1 => "a write that it had answered was".to_owned(),
+                many => format!("{many} writes that it had answered were"),
+            };
+            let what = format!("{why}, and {answered} not flushed yet");
             let why = self.fence_off(&format!("{what}: if it has restarted, they are lost"));
             self.fail_all(ErrorKind::Fenced, &why);
         } else if late {

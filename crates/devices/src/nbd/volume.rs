@@ -156,7 +156,9 @@ impl Volume for Nbd {
         let tls = if self.tls { "yes" } else { "no" };
         let connections = self.session.connections().to_string();
         let server = format!("{} {}", self.uri, self.session.standing());
-        vec![("server", server), ("tls", tls.to_owned()), ("connections", connections)]
+        let fenced = self.session.why_fenced().map(|why| ("fenced", why));
+        let facts = [("server", server), ("tls", tls.to_owned()), ("connections", connections)];
+        facts.into_iter().chain(fenced).collect()
     }
 
     fn counters(&self) -> Vec<(&'static str, u64)> {

@@ -27,15 +27,21 @@ impl File {
 
     #[cold]
     fn refuse(&self, kind: Kind) -> Result<()> {
-        let (error, why) = match self.fenced.get() {
-            Some(Fence::Unflushed) => (
-                ErrorKind::Fenced,
-                "a flush or a write with FUA failed, and what was written before may be lost; reopen the volume".to_owned(),
-            ),
-            Some(Fence::CutShort(at)) => (ErrorKind::Fenced, self.gone_behind(at)),
+        let (error, why) = match self.why_fenced() {
+            Some(why) => (ErrorKind::Fenced, why),
             None => (ErrorKind::Misuse, "it is read_only".to_owned()),
         };
         Err(Error::new(error, format!("file `{}`: {}: {why}", self.path, kind.name())))
+    }
+
+    /// Why every request fails, if it does.
+    pub(super) fn why_fenced(&self) -> Option<String> {
+        self.fenced.get().map(|fence| match fence {
+            Fence::Unflushed => {
+                "a flush or a write with FUA failed, and what was written before may be lost; reopen the volume".to_owned()
+            }
+            Fence::CutShort(at) => self.gone_behind(at),
+        })
     }
 
     fn gone_behind(&self, at: u64) -> String {

@@ -4,14 +4,21 @@ use std::sync::Mutex;
 use std::thread;
 
 use fathom_crash_tests::group::{Setup, setup_of};
-use fathom_crash_tests::{Tally, life, scenarios, sequences};
+use fathom_crash_tests::{Tally, apart, life, scenarios, sequences};
 use fathom_layers::writeback::{Mode, Settings};
+use fathom_runtime::Random;
 
 #[test]
 fn every_directed_case_holds() {
     for (name, case) in scenarios::ALL {
         case(&Setup::small(Settings::default())).unwrap_or_else(|why| panic!("{name}: {why}"));
     }
+}
+
+#[test]
+fn older_volumes_of_a_group_are_told_at_many_moments() {
+    let (setup, mut random) = (Setup::small(Settings::default()), Random::new(6, "volumes apart"));
+    apart::put_back(&setup, &mut random, 0.08).unwrap_or_else(|why| panic!("{why}"));
 }
 
 #[test]

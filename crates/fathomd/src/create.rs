@@ -7,16 +7,21 @@ use fathom_runtime::RingSetup;
 use fathom_stack::Stack;
 use fathom_volume::{Handle, Kind, NewFile, NewFiles};
 
-use crate::daemon::{seed, site};
+use crate::daemon::{Purpose, ask_first, seed, site};
+use crate::folder_of;
+use crate::listen::keep_out;
 use crate::settings::Settings;
 
-/// Opens everything once and closes it. Files that were made for volumes which then refuse to open are removed again: an empty
+/// Opens everything once and closes it, while no daemon serves the same socket: it would not notice, where no lock keeps two
+/// programs from one volume (`nbd`). Files that were made for volumes which then refuse to open are removed again: an empty
 /// one in the place of a file that is only not mounted would be in the way.
 ///
 /// # Errors
 /// A message that says what is in the way.
-pub fn create(settings: &Settings, directory: &Path) -> Result<(), String> {
-    let site = site(RingSetup::default(), directory, seed()?)?;
+pub fn create(settings: &Settings, file: &Path) -> Result<(), String> {
+    let _kept_out = keep_out(&settings.daemon.socket)?;
+    ask_first(settings, file, Purpose::Create)?;
+    let site = site(RingSetup::default(), folder_of(file), seed()?)?;
     let (volumes, roots) = (&settings.volumes, settings.roots());
     volumes.check_new(&roots, &site).map_err(|error| error.to_string())?;
     let new = NewFiles::default();

@@ -2,6 +2,7 @@
 
 use std::cell::{Cell, RefCell};
 use std::path::Path;
+use std::process::{Command, Stdio};
 use std::rc::Rc;
 
 use fathom_runtime::{Ring, RingSetup, Signal, seed_from_kernel};
@@ -23,26 +24,60 @@ use crate::settings::{Settings, Tls};
 use crate::signals::EarlySignals;
 use crate::state::{Phase, State};
 use crate::stop::{self, listen_to_signals};
-use crate::ublk;
+use crate::{check, folder_of, ublk};
 
-/// Runs the daemon until it is asked to stop. Relative paths of volumes begin in `directory`. Signals are `early`'s until the
-/// executor runs.
+/// Runs the daemon of a settings file until it is asked to stop. Signals are `early`'s until the executor runs.
 ///
 /// # Errors
 /// A message that says what is in the way.
-pub fn run(settings: Settings, directory: &Path, early: EarlySignals) -> Result<(), String> {
+pub fn run(settings: Settings, file: &Path, early: EarlySignals) -> Result<(), String> {
     let wrong = settings.in_the_way();
     if !wrong.is_empty() {
         return Err(wrong.join("; "));
     }
+    // Before anybody looks at the volumes: what another daemon changes meanwhile looks like damage.
     let claims = Claims::take(&settings.daemon)?;
+    ask_first(&settings, file, Purpose::Serve)?;
     // Wide entries carry FUSE's commands.
     let wide = settings.fuse.is_some();
     let setup = RingSetup { wide, busy_poll: settings.daemon.busy_poll, ..RingSetup::default() };
-    let site = site(setup, directory, seed()?)?;
+    let site = site(setup, folder_of(file), seed()?)?;
     let built = Stack::build_of_what_is_there(&settings.volumes, &settings.roots(), &site);
     let stack = built.map_err(|error| error.to_string())?;
     site.runtime().block_on(live(settings, claims, &stack, early)).map_err(|deadlock| deadlock.to_string())?
+}
+
+/// Where several of caches, mirrors and pools are, asks first whether one of them refuses the start: each writes on its own open, and
+/// a refusal writes nothing. A process of its own asks, as it must have let go of every file before the start takes them.
+///
+/// # Errors
+/// The refusal.
+pub fn ask_first(settings: &Settings, file: &Path, to: Purpose) -> Result<(), String> {
+    if !settings.volumes.several_write_on_open() {
+        return Ok(());
+    }
+    let asked = Command::new("/proc/self/exe")
+        .arg("--foresee")
+        .args((to == Purpose::Create).then_some("--create"))
+        .arg(file)
+        .stdin(Stdio::null())
+        .stderr(Stdio::null())
+        .output();
+    match asked {
+        Ok(answer) if answer.status.code() == Some(check::FAILED.into()) && !answer.stdout.is_empty() => {
+            Err(String::from_utf8_lossy(&answer.stdout).into_owned())
+        }
+        // Whatever else is wrong, the start itself tells.
+        _ => Ok(()),
+    }
+}
+
+/// What volumes are opened for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Purpose {
+    Serve,
+    /// Files that are not there are made.
+    Create,
 }
 
 /// Whether a cache, a mirror or a pool would refuse the start. Writes nothing, not even what they write on their own opens; the
@@ -50,12 +85,15 @@ pub fn run(settings: Settings, directory: &Path, early: EarlySignals) -> Result<
 ///
 /// # Errors
 /// The refusal.
-pub fn foresee(settings: &Settings, directory: &Path) -> Result<(), String> {
+pub fn foresee(settings: &Settings, directory: &Path, to: Purpose) -> Result<(), String> {
     // What cannot be opened for reading is for the start itself to tell.
     let Ok(site) = site(RingSetup::default(), directory, 0) else { return Ok(()) };
-    let Ok(stack) = Stack::build_for_reading(&settings.volumes, &settings.roots(), &site) else {
-        return Ok(());
+    let (volumes, roots) = (&settings.volumes, settings.roots());
+    let built = match to {
+        Purpose::Serve => Stack::build_for_reading(volumes, &roots, &site),
+        Purpose::Create => Stack::build_before_creation(volumes, &roots, &site),
     };
+    let Ok(stack) = built else { return Ok(()) };
     let outcome = site.runtime().block_on(stack.foresee()).unwrap_or(Ok(()));
     outcome.map_err(|error| error.to_string())
 }

@@ -101,6 +101,18 @@ pub fn is_served(socket: &Path) -> bool {
     status != 0 && io::Error::last_os_error().kind() == io::ErrorKind::WouldBlock
 }
 
+/// Keeps daemons away from a socket as long as the result lives, where one has been; makes nothing.
+///
+/// # Errors
+/// A daemon serves it, or nobody can tell.
+pub fn keep_out(socket: &Path) -> Result<Option<File>, String> {
+    let place = lock_path(socket);
+    match File::open(&place) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+        opened => take(opened.map_err(|error| cannot_lock(&place, &error))?, socket).map(Some),
+    }
+}
+
 /// Whether somebody answers at a socket, and goes on answering: for a daemon that was killed a moment ago the kernel
 /// does, until it has taken the dead process's ring apart.
 fn is_answered(path: &Path) -> bool {
@@ -142,7 +154,7 @@ pub fn is_a_lock(there: &Metadata) -> Result<(), &'static str> {
 /// An exclusive lock beside the socket's path.
 fn lock(path: &Path) -> Result<File, String> {
     let place = lock_path(path);
-    let says = |error: io::Error| format!("cannot lock {}: {error}", place.display());
+    let says = |error: io::Error| cannot_lock(&place, &error);
     // Whoever may open it could lock it. Earlier versions left it open to everybody. In a folder of others it may be anything.
     let mut options = File::options();
     options.create(true).truncate(false).write(true).mode(0o600);
@@ -151,6 +163,11 @@ fn lock(path: &Path) -> Result<File, String> {
     is_a_lock(&file.metadata().map_err(says)?)
         .map_err(|why| format!("its lock {} {why}", place.display()))?;
     file.set_permissions(Permissions::from_mode(0o600)).map_err(says)?;
+    take(file, path)
+}
+
+/// The lock in this file, for the socket at `path`.
+fn take(file: File, path: &Path) -> Result<File, String> {
     // SAFETY: integers only; the descriptor is ours.
     let status = unsafe { libc::flock(file.as_raw_fd(), libc::LOCK_EX | libc::LOCK_NB) };
     if status == 0 {
@@ -160,8 +177,12 @@ fn lock(path: &Path) -> Result<File, String> {
     Err(if error.kind() == io::ErrorKind::WouldBlock {
         format!("another fathomd serves {}: stop it first, or choose another `socket`", path.display())
     } else {
-        says(error)
+        cannot_lock(&lock_path(path), &error)
     })
+}
+
+fn cannot_lock(place: &Path, error: &io::Error) -> String {
+    format!("cannot lock {}: {error}", place.display())
 }
 
 /// Listens at a TCP address.

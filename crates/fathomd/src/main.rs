@@ -35,11 +35,12 @@ mod ublk;
 use std::fs::File;
 use std::io::{self, Read, Write};
 use std::path::{Path, PathBuf};
-use std::process::{Command, ExitCode, Stdio};
+use std::process::ExitCode;
 
 use clap::{Parser, ValueEnum};
 use fathom_settings::Diagnostics;
 
+use crate::daemon::Purpose;
 use crate::log::{Log, tell};
 use crate::settings::{Settings, Wrong};
 use crate::signals::EarlySignals;
@@ -66,8 +67,9 @@ struct Arguments {
     /// Make the volumes (files that are not there, superblocks of caches) and exit.
     #[arg(long, conflicts_with = "check")]
     create: bool,
-    /// Say whether a cache, a mirror or a pool would refuse the start, and exit. Writes nothing; the daemon asks itself.
-    #[arg(long, hide = true, conflicts_with_all = ["check", "create"])]
+    /// Say whether a cache, a mirror or a pool would refuse the start, or the creation, and exit. Writes nothing; the daemon asks
+    /// itself.
+    #[arg(long, hide = true, conflicts_with = "check")]
     foresee: bool,
     /// How the log is written to standard error.
     #[arg(long, value_enum, default_value = "text")]
@@ -130,22 +132,22 @@ fn run(arguments: &Arguments) -> ExitCode {
             return print(&json, USAGE);
         }
     };
-    let directory = file.parent().unwrap_or(Path::new("")).to_owned();
     if arguments.check {
-        let found = check::check(&settings, &directory, arguments.settings_only);
+        let found = check::check(&settings, folder_of(file), arguments.settings_only);
         let file = file.display().to_string();
         let text = if arguments.json { check::to_json(&file, &found) } else { check::to_text(&file, &found) };
         return print(&text, found.code());
     }
     descriptors::raise(&settings.daemon);
     if arguments.foresee {
-        return daemon::foresee(&settings, &directory)
+        let to = if arguments.create { Purpose::Create } else { Purpose::Serve };
+        return daemon::foresee(&settings, folder_of(file), to)
             .map_or_else(|why| print(&why, check::FAILED), |()| 0.into());
     }
-    let done = ask_first(&settings, file).and_then(|()| match early {
-        Some(early) => daemon::run(settings, &directory, early),
-        None => create::create(&settings, &directory),
-    });
+    let done = match early {
+        Some(early) => daemon::run(settings, file, early),
+        None => create::create(&settings, file),
+    };
     match done {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
@@ -155,28 +157,9 @@ fn run(arguments: &Arguments) -> ExitCode {
     }
 }
 
-/// Where several of caches, mirrors and pools are, asks first whether one of them refuses the start: each writes on its own open, and
-/// a refusal writes nothing. A process of its own asks, as it must have let go of every file before the start takes them.
-///
-/// # Errors
-/// The refusal.
-fn ask_first(settings: &Settings, file: &Path) -> Result<(), String> {
-    if !settings.volumes.several_write_on_open() {
-        return Ok(());
-    }
-    let asked = Command::new("/proc/self/exe")
-        .arg("--foresee")
-        .arg(file)
-        .stdin(Stdio::null())
-        .stderr(Stdio::null())
-        .output();
-    match asked {
-        Ok(answer) if answer.status.code() == Some(check::FAILED.into()) && !answer.stdout.is_empty() => {
-            Err(String::from_utf8_lossy(&answer.stdout).into_owned())
-        }
-        // Whatever else is wrong, the start itself tells.
-        _ => Ok(()),
-    }
+/// The folder in which relative paths of a settings file begin.
+fn folder_of(file: &Path) -> &Path {
+    file.parent().unwrap_or(Path::new(""))
 }
 
 /// Prints what was asked for; the exit code. Whoever reads has seen enough if the pipe is closed; a full disk is told.
@@ -205,8 +188,7 @@ fn read(path: &Path) -> Result<Settings, Wrong> {
     let text = read_text(path).map_err(|error| Wrong::File(path.to_owned(), error))?;
     let diagnostics = Diagnostics::new();
     let settings = Settings::read(&text, &path.display().to_string(), &diagnostics);
-    let directory = path.parent().unwrap_or(Path::new(""));
     let one_user =
-        |settings: &Settings| settings.volumes.check_files(&settings.roots(), directory, &diagnostics);
+        |settings: &Settings| settings.volumes.check_files(&settings.roots(), folder_of(path), &diagnostics);
     settings.filter(one_user).ok_or(Wrong::Text(diagnostics))
 }

@@ -356,3 +356,48 @@ fn a_volume_comes_through_tls_and_who_is_not_known_is_refused_on_both_sides() {
     }
     let _ = fs::remove_dir_all(strange);
 }
+
+/// No lock tells that another program uses an export: what the daemon's own settings say is kept from it by the lock of its socket.
+#[test]
+fn nothing_is_created_or_checked_beside_a_daemon_on_volumes_of_other_servers() {
+    let far = |name: &str, server: &Daemon| {
+        format!("[volumes.{name}]\nkind = \"nbd\"\nuri = \"{}\"\n", server.uri("disk"))
+    };
+    let stacks = [
+        "[volumes.disk]\nkind = \"writeback\"\nbacking = \"a\"\ncache = \"b\"\nsegment = \"1MiB\"\nring_size = \"4MiB\"\n",
+        "[volumes.disk]\nkind = \"mirror\"\nlegs = [\"a\", \"b\"]\ninitial = \"blank\"\n",
+    ];
+    for stack in stacks {
+        let servers = [Daemon::start(MEMORY), Daemon::start(MEMORY)];
+        let directory = directory();
+        let settings = format!(
+            "{}{}{}{stack}[exports.disk]\nvolume = \"disk\"\n",
+            sockets(&directory),
+            far("a", &servers[0]),
+            far("b", &servers[1])
+        );
+        let mut daemon = Daemon::make_in(&directory, &settings);
+        let mut client = Client::open(&daemon, "disk");
+        let file = directory.join("fathomd.toml");
+        client.request(WRITE, 1, 0, 4096, &[7; 4096]);
+        assert_eq!(client.answer(), (0, 1));
+        let path = file.display().to_string();
+        let created = program(env!("CARGO_BIN_EXE_fathomd"), &["--create", &path]).expect("it was built");
+        let said = String::from_utf8_lossy(&created.stderr).into_owned();
+        assert_eq!(created.status.code(), Some(1), "{said}");
+        assert!(said.contains("another fathomd serves") && said.contains("stop it first"), "{said}");
+        let checked = check(&file, &[]);
+        assert_eq!(checked.status.code(), Some(3), "{}", text(&checked));
+        assert!(text(&checked).contains("a daemon serves"), "{}", text(&checked));
+        // A second daemon is told the same, and no damage.
+        let second = program(env!("CARGO_BIN_EXE_fathomd"), &[&path]).expect("it was built");
+        let said = String::from_utf8_lossy(&second.stderr).into_owned();
+        assert!(said.contains("another fathomd serves"), "{said}");
+        client.request(WRITE, 2, 0, 4096, &[9; 4096]);
+        client.request(FLUSH, 3, 0, 0, &[]);
+        assert_eq!((client.answer(), client.answer()), ((0, 2), (0, 3)));
+        daemon.kill();
+        let after = Daemon::start_in(&directory, &settings);
+        assert_eq!(Client::open(&after, "disk").read(0, 4096), [9; 4096]);
+    }
+}

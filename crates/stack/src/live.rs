@@ -84,6 +84,18 @@ impl<'a> Stack<'a> {
         Self::build_in(volumes, roots, site, Env::for_reading)
     }
 
+    /// The same before a [creation](Self::build_listing): files that it would make are blank.
+    ///
+    /// # Errors
+    /// As [`Stack::build_for_reading`].
+    pub fn build_before_creation(
+        volumes: &Volumes,
+        roots: &[String],
+        site: &'a Site,
+    ) -> Result<Self, BuildError> {
+        Self::build_in(volumes, roots, site, Env::for_reading_before_creation)
+    }
+
     fn build_in(
         volumes: &Volumes,
         roots: &[String],
@@ -186,7 +198,7 @@ impl<'a> Stack<'a> {
     }
 
     /// Whether a group's, a mirror's or a pool's open would be refused. Asked of a stack built [for reading](Self::build_for_reading)
-    /// where several of them are: each writes on its own open, and a refusal of any writes nothing. What lies over a cache is left
+    /// or [before a creation](Self::build_before_creation) where several of them are: each writes on its own open, and a refusal of any writes nothing. What lies over a cache is left
     /// out: what that one holds cannot be read so.
     ///
     /// # Errors

@@ -23,6 +23,7 @@ pub struct Env {
     pub pool: Pool,
     directory: Rc<Path>,
     for_reading: bool,
+    new_is_blank: bool,
     for_what_is_there: bool,
     for_spare: bool,
     shared: Rc<RefCell<BTreeMap<String, Rc<dyn Any>>>>,
@@ -71,6 +72,7 @@ impl Env {
             pool,
             directory: Path::new("").into(),
             for_reading: false,
+            new_is_blank: false,
             for_what_is_there: false,
             for_spare: false,
             shared: Rc::default(),
@@ -93,6 +95,18 @@ impl Env {
     pub fn for_reading(mut self) -> Self {
         self.for_reading = true;
         self
+    }
+
+    /// The same for reading, as things will be when what is not there yet was made: blank.
+    #[must_use]
+    pub fn for_reading_before_creation(mut self) -> Self {
+        self.new_is_blank = true;
+        self.for_reading()
+    }
+
+    /// Whether a missing file that would be made is to be taken for a blank one.
+    pub fn takes_new_for_blank(&self) -> bool {
+        self.new_is_blank
     }
 
     /// Whether nodes may only be looked at.

@@ -221,6 +221,11 @@ impl Blueprint for Config {
         let (create, may_be_absent) = (self.create && env.may_create(), env.may_be_absent());
         let wanted = Self { create, may_be_absent, ..self.at(&env.path(&self.path)) };
         let config = Self { read_only: self.read_only || env.is_for_reading(), ..wanted.clone() };
+        if let Some(blank) = self.stand_in().filter(|_| env.takes_new_for_blank() && self.create)
+            && !Path::new(&wanted.path).exists()
+        {
+            return blank.build(env, name, Vec::new());
+        }
         let handle = if env.may_be_absent() {
             absent::build(env, name, config)?
         } else {

@@ -195,3 +195,28 @@ fn a_refused_creation_carries_out_no_loss_of_another_group() {
     assert!(bytes() == before, "a refused creation changed something");
     fs::remove_dir_all(directory).expect("writable");
 }
+
+#[test]
+fn mirrors_pools_and_caches_of_new_files_are_made_together() {
+    let files: String = ["a", "b", "c", "d", "e", "f"].map(|name| file(name, "")).concat();
+    let mirror = |name: &str, legs: [&str; 2]| {
+        format!("[volumes.{name}]\nkind = \"mirror\"\nlegs = {legs:?}\ninitial = \"blank\"\n")
+    };
+    let mirrors = mirror("m", ["a", "b"]) + &mirror("n", ["c", "d"]);
+    let over = [
+        "[volumes.disk]\nkind = \"stripe\"\nmembers = [\"m\", \"n\"]\n",
+        "[volumes.disk]\nkind = \"pool\"\nmembers = [\"m\", \"n\"]\nsize = \"4MiB\"\nextent = \"64KiB\"\n",
+        "[volumes.disk]\nkind = \"mirror\"\nlegs = [\"m\", \"n\"]\ninitial = \"blank\"\n",
+        "[volumes.disk]\nkind = \"writeback\"\nbacking = \"m\"\ncache = \"n\"\nsegment = \"64KiB\"\n",
+    ];
+    for over in over {
+        let directory = directory();
+        let settings = format!("{}{files}{mirrors}{over}{}", sockets(&directory), exported("disk"));
+        let mut daemon = Daemon::make_in(&directory, &settings);
+        assert!(daemon.log().contains("\"serving\""), "{over}: {}", daemon.log());
+        // What is there already is looked at as it is.
+        assert!(daemon.stop().success());
+        let again = create(&directory.join("fathomd.toml"));
+        assert!(again.status.success(), "{over}: {}", String::from_utf8_lossy(&again.stderr));
+    }
+}

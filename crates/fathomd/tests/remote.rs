@@ -401,3 +401,42 @@ fn nothing_is_created_or_checked_beside_a_daemon_on_volumes_of_other_servers() {
         assert_eq!(Client::open(&after, "disk").read(0, 4096), [9; 4096]);
     }
 }
+
+#[test]
+fn a_check_of_a_cache_or_a_pool_whose_server_is_away_could_not_look_and_says_whose() {
+    let stacks = [
+        "[volumes.disk]\nkind = \"writeback\"\nbacking = \"a\"\ncache = \"b\"\nsegment = \"1MiB\"\nring_size = \"4MiB\"\n",
+        "[volumes.disk]\nkind = \"pool\"\nmembers = [\"a\", \"b\"]\nsize = \"32MiB\"\nextent = \"64KiB\"\n",
+    ];
+    for stack in stacks {
+        let mut servers = [Daemon::start(MEMORY), Daemon::start(MEMORY)];
+        let far = |name: &str, server: &Daemon| {
+            format!(
+                "[volumes.{name}]\nkind = \"nbd\"\nuri = \"{}\"\nsize = \"64MiB\"\nlogical_sector = 512\n",
+                server.uri("disk")
+            )
+        };
+        let directory = directory();
+        let settings = format!(
+            "{}{}{}{stack}[exports.disk]\nvolume = \"disk\"\n",
+            sockets(&directory),
+            far("a", &servers[0]),
+            far("b", &servers[1])
+        );
+        let mut daemon = Daemon::make_in(&directory, &settings);
+        let mut client = Client::open(&daemon, "disk");
+        client.write(0, &[7; 4096]);
+        drop(client);
+        daemon.kill();
+        servers[1].kill();
+        let file = directory.join("fathomd.toml");
+        let checked = check(&file, &[]);
+        assert_eq!(checked.status.code(), Some(3), "{}", text(&checked));
+        assert!(text(&checked).contains("bring the server of `b` back"), "{}", text(&checked));
+        let path = file.display().to_string();
+        let refused = program(env!("CARGO_BIN_EXE_fathomd"), &[&path]).expect("it was built");
+        let said = String::from_utf8_lossy(&refused.stderr).into_owned();
+        assert_eq!(refused.status.code(), Some(1), "{said}");
+        assert!(said.contains("nbd `b`") && !said.contains("ddrescue"), "{said}");
+    }
+}

@@ -22,6 +22,11 @@ impl Shapes {
         self.0.get(name).map(|(blueprint, _)| blueprint.children()).unwrap_or_default()
     }
 
+    /// Whether it is an export of a server.
+    pub(crate) fn is_remote(&self, name: &str) -> bool {
+        self.0.get(name).is_some_and(|(blueprint, _)| blueprint.remote().is_some())
+    }
+
     /// The error with the devices in it that were cut short.
     pub(crate) fn name_devices(&self, error: Error) -> Error {
         match error.refusal().and_then(|refusal| self.named(refusal)) {

@@ -5,7 +5,9 @@ use std::rc::Rc;
 
 use fathom_layers::{mirror, pool, writeback};
 use fathom_settings::{Diagnostic, Diagnostics, Problem};
-use fathom_volume::{Blueprint, Env, ErrorKind, Handle, NewFiles, Refused, Result as VolumeResult, Site};
+use fathom_volume::{
+    Blueprint, Env, ErrorKind, Handle, NewFiles, Refused, Request, Result as VolumeResult, Site,
+};
 
 use crate::cut_short::Shapes;
 use crate::lifecycle::Lifecycle;
@@ -191,7 +193,17 @@ impl<'a> Stack<'a> {
         for group in writeback::groups(&self.env) {
             match self.cache_below_group(&group) {
                 Some(cache) => report.volumes.push(unknown(group.name(), writeback::KIND.name, cache)),
-                None => report.groups.push(self.shapes.name_devices_in(group.check(&self.env).await)),
+                None => {
+                    let found = group.check(&self.env).await;
+                    match if found.is_sound() { None } else { self.away_below_group(&group).await } {
+                        Some(outcome) => report.volumes.push(VolumeReport {
+                            name: group.name().to_owned(),
+                            kind: writeback::KIND.name,
+                            outcome,
+                        }),
+                        None => report.groups.push(self.shapes.name_devices_in(found)),
+                    }
+                }
             }
         }
         report
@@ -232,9 +244,45 @@ impl<'a> Stack<'a> {
         if let Some(cache) = self.cache_below(name) {
             return unknown(name, kind, cache);
         }
-        let refused = |error| Outcome::Refused(self.shapes.name_devices(error).to_string());
-        let outcome = checked.await.map_or_else(refused, Outcome::Opens);
+        let outcome = match checked.await {
+            Ok(notes) => Outcome::Opens(notes),
+            Err(error) => match self.away_below(&[name]).await {
+                Some(away) => away,
+                None => Outcome::Refused(self.shapes.name_devices(error).to_string()),
+            },
+        };
         VolumeReport { name: name.to_owned(), kind, outcome }
+    }
+
+    /// That nothing can be said while a server below these volumes does not answer. A mirror tells that itself.
+    async fn away_below(&self, names: &[&str]) -> Option<Outcome> {
+        const LOOK: u64 = 4096;
+        let mut remote = Vec::new();
+        names.iter().for_each(|name| self.remote_below(name, &mut remote));
+        for device in remote {
+            let looked = device.read(Request::new(0, LOOK), self.site.pool().get(LOOK as usize)).await;
+            if let Some(error) = looked.err().filter(|error| error.kind() == ErrorKind::Gone) {
+                let name = device.name();
+                return Some(Outcome::Unknown(format!(
+                    "{error}; bring the server of `{name}` back, and check again"
+                )));
+            }
+        }
+        None
+    }
+
+    async fn away_below_group(&self, group: &writeback::Group) -> Option<Outcome> {
+        let names: Vec<&str> = self.nodes.iter().map(Handle::name).filter(|name| group.has(name)).collect();
+        self.away_below(&names).await
+    }
+
+    /// The exports of servers below a volume, but not below a mirror.
+    fn remote_below<'s>(&'s self, name: &str, found: &mut Vec<&'s Handle>) {
+        let Some(node) = self.get(name).filter(|node| node.kind() != mirror::KIND.name) else { return };
+        if self.shapes.is_remote(name) {
+            found.push(node);
+        }
+        self.shapes.children(name).iter().for_each(|child| self.remote_below(child, found));
     }
 
     /// A write-back cache below one of a group's volumes.

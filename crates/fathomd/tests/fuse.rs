@@ -143,11 +143,18 @@ fn what_is_punched_or_zeroed_reads_as_zeroes() {
     assert_eq!(fallocate(&file, keep | punch, 4096, 8192), Ok(()));
     assert_eq!(fallocate(&file, keep | zero, 32 << 10, 512), Ok(()));
     assert_eq!(fallocate(&file, keep, 0, 64 << 20), Ok(()), "everything is there already");
-    assert_eq!(fallocate(&file, keep | punch, 100, 512), Err(libc::EINVAL));
+    // In part: within a sector, over the border of two, and around whole ones.
+    let parts = [(20_001, 5), (20_475, 10), (21_000, 5000), (27_000, 648), (28_160, 600)];
+    for (offset, length) in parts {
+        assert_eq!(fallocate(&file, keep | punch, offset, length), Ok(()), "{offset} {length}");
+    }
     assert_eq!(fallocate(&file, keep, 0, (64 << 20) + 512), Err(libc::ENOSPC));
     let mut expected = vec![7; 64 << 10];
     expected[4096..12288].fill(0);
     expected[32 << 10..(32 << 10) + 512].fill(0);
+    for (offset, length) in parts {
+        expected[offset as usize..(offset + length) as usize].fill(0);
+    }
     assert!(read(&file, 0, 64 << 10) == expected);
 }
 

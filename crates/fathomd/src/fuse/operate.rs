@@ -1,5 +1,7 @@
 //! Executes a request of either transport: an answer's payload, or an error number.
 
+use std::ops::Range;
+
 use fathom_fuse::{Fallocate, Operation, Request};
 use fathom_volume::{Buf, Error, ErrorKind, Pool, Request as VolumeRequest};
 
@@ -36,7 +38,7 @@ pub async fn operate(tree: &Tree, pool: &Pool, request: &Request<'_>, data: &Buf
             Ok(Done::Payload(0))
         }
         Operation::Fallocate(wanted) => {
-            fallocate(tree.file(node).ok_or(libc::EISDIR)?, wanted).await?;
+            fallocate(tree.file(node).ok_or(libc::EISDIR)?, pool, wanted).await?;
             Ok(Done::Payload(0))
         }
         _ => {
@@ -123,8 +125,9 @@ async fn write(file: &File, pool: &Pool, offset: u64, length: u32, data: &Buf) -
     served.write(first, &whole, false).await.map_err(|error| no(served, "write", &error))
 }
 
-/// Punching and zeroing both end in zeroes, as a file's reader expects; a trim promises less.
-async fn fallocate(file: &File, wanted: Fallocate) -> Result<(), i32> {
+/// Punching and zeroing both end in zeroes, as a file's reader expects; a trim promises less. Sectors that are zeroed in part are
+/// written.
+async fn fallocate(file: &File, pool: &Pool, wanted: Fallocate) -> Result<(), i32> {
     const KEEP_SIZE: u32 = libc::FALLOC_FL_KEEP_SIZE as u32;
     const PUNCH_HOLE: u32 = libc::FALLOC_FL_PUNCH_HOLE as u32;
     const ZERO_RANGE: u32 = libc::FALLOC_FL_ZERO_RANGE as u32;
@@ -135,16 +138,33 @@ async fn fallocate(file: &File, wanted: Fallocate) -> Result<(), i32> {
         // Everything is there already.
         0 => Ok(()),
         PUNCH_HOLE | ZERO_RANGE => {
-            let sector = u64::from(served.export.block);
-            if !(offset | length).is_multiple_of(sector) {
-                return Err(libc::EINVAL);
+            let (sector, end) = (u64::from(served.export.block), offset + length);
+            let _changing = file.changing.lock(offset / sector * sector..end.next_multiple_of(sector)).await;
+            let (first, last) = (offset.next_multiple_of(sector), end / sector * sector);
+            if first >= last {
+                return zero_in_part(served, pool, offset..end).await;
             }
-            let _changing = file.changing.lock(offset..offset + length).await;
-            let done = served.volume.write_zeroes(VolumeRequest::new(offset, length)).await;
+            zero_in_part(served, pool, offset..first).await?;
+            zero_in_part(served, pool, last..end).await?;
+            let done = served.volume.write_zeroes(VolumeRequest::new(first, last - first)).await;
             done.map_err(|error| no(served, "write zeroes", &error))
         }
         _ => Err(libc::EOPNOTSUPP),
     }
+}
+
+/// Zeroes bytes within one or two sectors, of which the rest stays.
+async fn zero_in_part(served: &Served, pool: &Pool, bytes: Range<u64>) -> Result<(), i32> {
+    if bytes.is_empty() {
+        return Ok(());
+    }
+    let sector = u64::from(served.export.block);
+    let first = bytes.start / sector * sector;
+    let whole = pool.get((bytes.end.next_multiple_of(sector) - first) as usize);
+    served.read(first, &whole).await.map_err(|error| no(served, "read", &error))?;
+    let part = whole.slice((bytes.start - first) as usize..(bytes.end - first) as usize);
+    part.with_mut(|bytes| bytes.fill(0));
+    served.write(first, &whole, false).await.map_err(|error| no(served, "write", &error))
 }
 
 /// Whether a change lies within the file and is allowed.

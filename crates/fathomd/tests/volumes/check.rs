@@ -178,7 +178,7 @@ fn volumes_that_no_start_can_serve_are_not_called_sound() {
     };
     let mirror = fresh("kind = \"mirror\"\nlegs = [\"a\", \"b\"]\ninitial = \"blank\"");
     wipe("b.img");
-    refused_as(&directory, &mirror, (1, 1), "`b` is blank");
+    refused_as(&directory, &mirror, (1, 1), "`b` has no superblock of a mirror");
     remove("b.img");
     refused_as(&directory, &mirror, (1, 1), "cannot open");
     remove("a.img");

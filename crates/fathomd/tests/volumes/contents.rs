@@ -126,7 +126,7 @@ fn a_disk_with_contents_is_neither_added_to_a_pool_nor_given_to_a_mirror_in_plac
         let mut changed = changed;
         if changed.contains("mirror") {
             // The leg that is missed is given up first.
-            refused(&folder, &settings(&disks, &changed), 1, "`b` is blank");
+            refused(&folder, &settings(&disks, &changed), 1, "`b` has no superblock of a mirror");
             let told = fs::read_to_string(folder.join("log")).expect("it is there");
             let (_, force) = told.split_once("force = \\\"").expect("the refusal names the generation");
             changed += &format!("force = \"{}\"\n", force.split('\\').next().unwrap_or_default());

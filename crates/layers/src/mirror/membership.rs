@@ -379,7 +379,7 @@ fn missed(
         |((_, found), name)| match found {
             Found::Missing(why) => format!("`{name}` cannot be read ({why})"),
             Found::Leg(_) => format!("what `{name}` holds is to be discarded"),
-            _ => format!("`{name}` is blank"),
+            _ => format!("`{name}` has no superblock of a mirror"),
         },
     );
     let Some(first) = missed.next() else { return Ok(()) };

@@ -198,6 +198,13 @@ def test_nobody_there_and_no_status_socket_are_told(tmp_path: Path) -> None:
         status_socket(silent)
 
 
+def test_a_relative_status_socket_lies_beside_its_settings(tmp_path: Path) -> None:
+    for written, meant in (("status.sock", tmp_path / "status.sock"), ("/run/s.sock", Path("/run/s.sock"))):
+        settings = tmp_path / "fathomd.toml"
+        settings.write_text(f'[daemon]\nsocket = "s"\nstatus = "{written}"\n')
+        assert status_socket(settings) == meant
+
+
 def test_rates_are_differences_over_time() -> None:
     before = {"requests": {"read": counted(10, 40960, 1_000_000)}}
     now = {"requests": {"read": counted(110, 450560, 21_000_000), "write": counted(0, 0, 0)}}

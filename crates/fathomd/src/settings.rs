@@ -1,6 +1,6 @@
 //! The daemon's settings file: `[volumes.*]` as everywhere, `[exports.*]`, `[fuse]`, `[daemon]`.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::{fmt, io};
 
@@ -13,7 +13,7 @@ use fathom_units::Span;
 use fathom_volume::Site;
 use fathom_wire::tls::{self, Identity, ServerConfig};
 
-use crate::{paths, ports, ublk};
+use crate::{folder_of, paths, ports, ublk};
 
 /// The longest name of an export, in bytes (specification: strings of at most 4,096; longer ones are of no use).
 const LONGEST_NAME: usize = 255;
@@ -144,9 +144,10 @@ impl Settings {
         found
     }
 
-    /// Reads a settings text; None if anything is wrong, which is then in the diagnostics. `file` is its name in
-    /// messages.
+    /// Reads a settings text; None if anything is wrong, which is then in the diagnostics. `file` is its path, in whose folder
+    /// relative ones begin.
     pub fn read(text: &str, file: &str, diagnostics: &Diagnostics) -> Option<Self> {
+        let folder = folder_of(Path::new(file));
         let tree = Tree::parse(file, text, diagnostics);
         if !diagnostics.is_empty() {
             return None;
@@ -159,7 +160,7 @@ impl Settings {
             exports.extend(export(name, &mut section));
         }
         let roots = root.take_references();
-        let daemon = root.required_section("daemon").and_then(|mut section| daemon(&mut section));
+        let daemon = root.required_section("daemon").and_then(|mut section| daemon(&mut section, folder));
         for (at, export) in exports.iter().enumerate() {
             let same = |other: &&Export| other.ublk.is_some() && other.ublk == export.ublk;
             if let Some(other) = exports[..at].iter().find(same) {
@@ -172,7 +173,9 @@ impl Settings {
                 root.error(message, "give each a number of its own");
             }
         }
-        let fuse = root.section("fuse").and_then(|mut section| fuse(&mut section, &exports, daemon.as_ref()));
+        let fuse = root
+            .section("fuse")
+            .and_then(|mut section| fuse(&mut section, folder, &exports, daemon.as_ref()));
         if exports.is_empty() && diagnostics.is_empty() {
             root.error("nothing is served", "add an [exports.NAME] with `volume = \"…\"`");
         }
@@ -247,10 +250,15 @@ fn export(name: &str, section: &mut Section<'_>) -> Option<Export> {
     })
 }
 
-fn daemon(section: &mut Section<'_>) -> Option<Daemon> {
-    let socket = section.required::<String>("socket").map(PathBuf::from);
+/// Where a path of the settings leads; an empty one stays what it is, a mistake.
+fn place(folder: &Path, written: String) -> PathBuf {
+    if written.is_empty() { PathBuf::new() } else { folder.join(written) }
+}
+
+fn daemon(section: &mut Section<'_>, folder: &Path) -> Option<Daemon> {
+    let socket = section.required::<String>("socket").map(|written| place(folder, written));
     let socket_mode = mode(section, "socket_mode");
-    let status = section.optional::<String>("status").map(PathBuf::from);
+    let status = section.optional::<String>("status").map(|written| place(folder, written));
     paths::check_sockets(section, socket.as_deref(), status.as_deref());
     let metrics = section.optional::<String>("metrics");
     ports::check_address(section, "metrics", metrics.as_deref());
@@ -259,7 +267,7 @@ fn daemon(section: &mut Section<'_>) -> Option<Daemon> {
     let stall_patience = section.or("stall_patience", Span::from_secs(60)).as_nanos();
     let at_stop = section.or("at_stop", AtStop::Drain);
     let busy_poll = section.or("busy_poll", true);
-    let tcp = tcp(section);
+    let tcp = tcp(section, folder);
     if client_patience > 3600 * SECOND {
         section.error_at("client_patience", "more than an hour", "10s is plenty for a living client");
     }
@@ -298,8 +306,13 @@ fn mode(section: &mut Section<'_>, key: &str) -> u32 {
     mode.unwrap_or(0o600)
 }
 
-fn fuse(section: &mut Section<'_>, exports: &[Export], daemon: Option<&Daemon>) -> Option<Fuse> {
-    let mount = section.required::<String>("mount").map(PathBuf::from);
+fn fuse(
+    section: &mut Section<'_>,
+    folder: &Path,
+    exports: &[Export],
+    daemon: Option<&Daemon>,
+) -> Option<Fuse> {
+    let mount = section.required::<String>("mount").map(|written| place(folder, written));
     if let (Some(mount), Some(daemon)) = (&mount, daemon) {
         paths::check_mount(section, mount, &[Some(&daemon.socket), daemon.status.as_deref()]);
     }
@@ -317,11 +330,11 @@ fn fuse(section: &mut Section<'_>, exports: &[Export], daemon: Option<&Daemon>) 
     mount.filter(|_| clean).map(|mount| Fuse { mount, mode, io_uring })
 }
 
-fn tcp(section: &mut Section<'_>) -> Option<Tcp> {
+fn tcp(section: &mut Section<'_>, folder: &Path) -> Option<Tcp> {
     let address = section.optional::<String>("tcp");
     ports::check_address(section, "tcp", address.as_deref());
     let in_the_clear = section.or("tcp_in_the_clear", false);
-    let tls = section.section("tls").and_then(|mut section| tls(&mut section));
+    let tls = section.section("tls").and_then(|mut section| tls(&mut section, folder));
     for (key, is_set) in [("tls", section.has("tls")), ("tcp_in_the_clear", in_the_clear)] {
         if !section.has("tcp") && is_set {
             section.error_at(key, "it has no effect here", "it goes with `tcp`: add it, or leave this out");
@@ -341,17 +354,24 @@ fn tcp(section: &mut Section<'_>) -> Option<Tcp> {
     Some(Tcp { address, tls })
 }
 
-fn tls(section: &mut Section<'_>) -> Option<Tls> {
+fn tls(section: &mut Section<'_>, folder: &Path) -> Option<Tls> {
     let certificate = section.required::<String>("certificate");
     let key = section.required::<String>("key");
-    let client_authority = section.optional::<String>("client_authority").map(PathBuf::from);
+    let client_authority =
+        section.optional::<String>("client_authority").map(|written| place(folder, written));
     let clean = section.finish();
     let files = certificate.zip(key).filter(|_| clean);
-    files.map(|(certificate, key)| Tls { certificate: certificate.into(), key: key.into(), client_authority })
+    files.map(|(certificate, key)| Tls {
+        certificate: place(folder, certificate),
+        key: place(folder, key),
+        client_authority,
+    })
 }
 
 #[cfg(test)]
 mod tests {
+    use std::path::Path;
+
     use fathom_settings::{Diagnostics, Key, Section, Tree, to_text};
 
     use super::{Settings, daemon, export, fuse, tls};
@@ -375,10 +395,10 @@ mod tests {
             names.sort();
             names
         };
-        assert_eq!(asked(|section| drop(daemon(section))), listed(DAEMON, false));
-        assert_eq!(asked(|section| drop(tls(section))), listed(DAEMON, true));
+        assert_eq!(asked(|section| drop(daemon(section, Path::new("")))), listed(DAEMON, false));
+        assert_eq!(asked(|section| drop(tls(section, Path::new("")))), listed(DAEMON, true));
         assert_eq!(asked(|section| drop(export("data", section))), listed(EXPORT, false));
-        assert_eq!(asked(|section| drop(fuse(section, &[], None))), listed(FUSE, false));
+        assert_eq!(asked(|section| drop(fuse(section, Path::new(""), &[], None))), listed(FUSE, false));
     }
 
     fn read(text: &str) -> Result<Settings, String> {
@@ -397,6 +417,32 @@ mod tests {
         let settings = read(&text).expect("sound settings");
         assert_eq!((settings.daemon.socket_mode, settings.exports.len()), (0o660, 2));
         assert_eq!(settings.roots(), ["disk"]);
+    }
+
+    #[test]
+    fn relative_paths_begin_in_the_folder_of_the_settings() {
+        let text = format!(
+            "{VOLUME}[exports.data]\nvolume = \"disk\"\n[fuse]\nmount = \"files\"\n\
+             [daemon]\nsocket = \"nbd.sock\"\nstatus = \"/run/status.sock\"\ntcp = \"127.0.0.1:10809\"\n\
+             [daemon.tls]\ncertificate = \"a.pem\"\nkey = \"keys/a.pem\"\n"
+        );
+        let read = |file| Settings::read(&text, file, &Diagnostics::new()).expect("sound settings");
+        let paths = |settings: &Settings| {
+            let tls = settings.daemon.tcp.as_ref().and_then(|tcp| tcp.tls.clone()).expect("there is one");
+            let paths = [
+                Some(settings.daemon.socket.clone()),
+                settings.daemon.status.clone(),
+                settings.fuse.as_ref().map(|fuse| fuse.mount.clone()),
+                Some(tls.certificate),
+                Some(tls.key),
+            ];
+            paths.map(|path| path.expect("given").display().to_string())
+        };
+        let placed =
+            ["/etc/x/nbd.sock", "/run/status.sock", "/etc/x/files", "/etc/x/a.pem", "/etc/x/keys/a.pem"];
+        assert_eq!(paths(&read("/etc/x/fathomd.toml")), placed);
+        let here = ["nbd.sock", "/run/status.sock", "files", "a.pem", "keys/a.pem"];
+        assert_eq!(paths(&read("fathomd.toml")), here);
     }
 
     #[test]

@@ -74,7 +74,7 @@ def status_socket(place: Path) -> Path:
         raise UsageError(
             f"{place}: no `status` under [daemon]", 'add `status = "/run/fathomd/status.sock"` and restart it'
         )
-    return Path(path)
+    return place.parent / path
 
 
 def volumes_of(place: Path) -> dict[str, Any] | None:

@@ -23,10 +23,12 @@ INTERVAL_S = 15.0
 
 
 def test_causes_come_first_and_the_healthy_are_not_called_sick() -> None:
-    found = list(outcomes(130, 7))
+    found = list(outcomes(150, 9))
     assert rates(found).met, (rates(found), [each for each in found if not each.right])
     assert {each.maker for each in found} == set(GENERATED)
-    assert {"perfmon", "blg", "iostat", "iostat-json", "esxtop"} <= {name for each in found for name in each.formats}
+    assert {"perfmon", "blg", "iostat", "iostat-json", "esxtop", "nfsiostat"} <= {
+        name for each in found for name in each.formats
+    }
 
 
 @pytest.mark.parametrize("maker", SIMULATED, ids=lambda name: name.removeprefix("run: "))

@@ -74,13 +74,9 @@ CASES = {
         '"Time","Write Latency (us)","Congestions","Outstanding IO"\n"2026-03-02 09:00:00","41221","212","84"\n',
         "vSAN's performance view", "VsanPerfQueryPerf",
     ),
-    "nfsiostat": (
-        "nas1:/vol/pg mounted on /pg:\n\n           ops/s       rpc bklog\n        1812.220           0.000\n",
-        "nfsiostat", "file server's disks",
-    ),
     "a chart of Google Cloud": (
         "TimeSeries ID,vm1/pg-data\ntimestamp,instance/disk/read_ops_count\n2026-03-02T09:00:00Z,3000\n",
-        "Google Cloud Monitoring as CSV", "timeSeries.list",
+        "neither the metric nor its unit", "timeSeries.list",
     ),
     "Solaris on one line": ("# iostat -xn 1 5 extended device statistics r/s w/s kr/s\n", "Solaris", "iostat"),
 }  # fmt: skip

@@ -28,6 +28,8 @@ FACTS = {
     "rotational": "yes or no, as the kernel says; hypervisors and RAID controllers say yes of flash, too",
     "tier": "kind of storage that the user says a device is; without a subject all devices",
     "mount": "where a device is mounted",
+    "export": "server and path that a mount of a network file system is of",
+    "connections": "connections to its server that a mount of a network file system has",
     "members": "devices below a device, joined by commas",
     "stands_on": "volumes below one that are not alike, such as a cache and what it caches, joined by commas",
     "adapter": "the adapter a disk is attached to",

@@ -377,6 +377,15 @@ def stamps(source: Source, texts: Sequence[str], where: Sequence[str], date: str
     return zone_of(source).utc(times)
 
 
+_STAMPED = re.compile(r"^(\d{4}-\d\d-\d\d[ T]\d\d:\d\d:\d\d(?:\.\d+)?(?:Z|[+-]\d\d:?\d\d)?)[ \t](?![AP]M$)(.*)$")
+
+
+def parted(line: str) -> tuple[str | None, str]:
+    """A stamp that another program put before the line (`| ts '%F %T'`), and the rest."""
+    found = _STAMPED.match(line)
+    return (found[1], found[2].strip()) if found else (None, line.strip())
+
+
 _EAST_DATE = re.compile(r"(\d{4})(?:年|년) ?(\d\d)(?:月|월) ?(\d\d)(?:日|일)")
 _EAST_TIME = re.compile(r"(\d\d)[时時시] ?(\d\d)[分분] ?(\d\d)[秒초]")
 

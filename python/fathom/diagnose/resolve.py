@@ -44,12 +44,15 @@ _STRONGER: dict[str, tuple[tuple[str, str], ...]] = {
             ("D24", "the disk below it is as fast as ever"),
             ("D26", "the disk below it is as fast as ever"),
             ("D1", "the disk below it is as fast as ever, and has no queue")),
+    "D35": (("D20", "its requests wait in the client, or are lost on the way"),
+            ("D26", "the client holds the requests back, not the server")),
     "D28": (("D26", "reads for lack of memory keep the device at its highest rate"),
             ("D20", "its own reads for lack of memory are what slows it"),
             ("D1", "the queue is a consequence of the reads for lack of memory")),
     "D5": (("D13", "the volume's limit alone explains the latency"),
            ("D14", "the volume's limit alone explains the latency"),
            ("D1", "the rate is at the volume's limit, so the queue is a consequence"),
+           ("D35", "the rate is at the volume's limit, so the queue is a consequence"),
            ("D26", _SOLD)),
 }  # fmt: skip
 """What each finding decides against, on the same subject where both name one, and why."""

@@ -7,6 +7,7 @@ from datetime import timedelta
 from pathlib import Path
 
 import numpy as np
+from make_nfsiostat import SINCE_MOUNT, report
 from make_pdh import pdh, stamps
 
 from cases import database
@@ -26,6 +27,8 @@ def export(case: Case, world: World, folder: Path) -> list[Path]:
         files.append(makers[int(world.random.integers(len(makers)))](case, world, folder))
     if case.devices:
         files.append(_esxtop(case, folder))
+    if case.mounts:
+        files.append(_nfsiostat(case, folder))
     if case.cloud:
         files.append(_cloudwatch(case, folder))
     if case.trace is not None:
@@ -73,7 +76,7 @@ _KERNELS = {None: "6.1.0", "aws": "6.1.0-1036-aws", "azure": "6.1.0-1019-azure"}
 def _names(case: Case, disk: Disk, place: int) -> str:
     if case.platform == "aws":
         return f"nvme{place}n1"
-    return disk.name if disk.name.startswith("sd") else f"sd{'abcdef'[place]}"
+    return disk.name if disk.name.startswith(("sd", "dm-")) else f"sd{'abcdef'[place]}"
 
 
 def _columns(disk: Disk, at: int) -> dict[str, float]:
@@ -140,6 +143,24 @@ def _esxtop(case: Case, folder: Path) -> Path:
     path = folder / "esxtop.csv"
     times = stamps(len(rows), START, case.interval_s)
     path.write_text(pdh(rows, list(columns), zone="(PDH-CSV 4.0) (UTC)(0)", times=times))
+    return path
+
+
+def _nfsiostat(case: Case, folder: Path) -> Path:
+    """As `nfsiostat | ts` of all mounts; the report since the mount has no noise of the case's own."""
+    firsts = "".join(report(SINCE_MOUNT, point, seconds=86411.0) for point in case.mounts)
+    texts = [firsts] + [
+        "".join(report(load, point, seconds=case.interval_s) for point, load in zip(case.mounts, loads, strict=True))
+        for loads in zip(*case.mounts.values(), strict=True)
+    ]
+    path = folder / "nfsiostat.txt"
+    moments = (START + timedelta(seconds=case.interval_s * at) for at in range(len(texts)))
+    lines = (
+        f"{moment:%Y-%m-%d %H:%M:%S} {line}\n"
+        for moment, text in zip(moments, texts, strict=True)
+        for line in text.splitlines()
+    )
+    path.write_text("".join(lines))
     return path
 
 

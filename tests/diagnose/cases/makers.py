@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 
 import numpy as np
+from make_nfsiostat import Load
 
 from cases.world import Case, World
 
@@ -199,6 +201,58 @@ def neighbour(w: World) -> Case:
     return Case(("D20",), [w.disk("1 D:", rate * latency, latency)], w.choice((5, 15, 60)))
 
 
+def log_rate(w: World) -> Case:
+    governor = ("LOG_RATE_GOVERNOR", "POOL_LOG_RATE_GOVERNOR", "INSTANCE_LOG_RATE_GOVERNOR")[w.random.integers(3)]
+    waits = {governor: 15e3 * w.uniform(2, 9) * w.noise(0.2),
+             "WRITELOG": 15e3 * w.uniform(0.1, 0.5) * w.noise(0.2),
+             "PAGEIOLATCH_SH": 15e3 * w.uniform(0.0, 0.3) * w.noise(0.2)}  # fmt: skip
+    return Case(("D33",), [], 15, waits=waits)
+
+
+def layer_above(w: World) -> Case:
+    """Encryption, or thin volumes, above a fast disk; for a part of the time, or all of it."""
+    fast = w.uniform(0.0001, 0.0005) * w.noise(0.1)
+    rate = w.uniform(1500, 12000) * w.noise(0.03)
+    begin, length = int(w.uniform(0.1, 0.5) * w.count), int(w.uniform(0.2, 0.4) * w.count)
+    place = np.arange(w.count)
+    slow = (place >= begin) & (place < begin + length) if w.chance(0.3) else place >= 0
+    latency = np.where(slow, w.uniform(0.007, 0.02) * w.noise(0.1), 1.1 * fast)
+    upper = w.disk("dm-0", rate * latency, latency, tight=True)
+    lower = replace(upper, name="sdb", read_s=fast, write_s=fast, queue=w.random.poisson(rate * fast).astype(float),
+                    mean_queue=rate * fast)  # fmt: skip
+    return Case(("D34",), [upper, lower], w.choice((1, 5, 15)), linux_only=True)
+
+
+def _mount(w: World, load: np.ndarray, trip: np.ndarray, slots: float, interval: float, *, table: bool) -> list[Load]:
+    """What a mount does that has so many slots, of its connection (the table) or of NFSv4.1's session."""
+    active = np.minimum(load, slots)
+    rate = active / trip
+    queue = (load - active) / rate + 3e-5 * w.noise(0.3)
+    part = w.uniform(0.05, 0.6)
+    held = (load - active) * table
+    return [
+        Load(round(rate[at] * (1 - part) * interval), round(rate[at] * part * interval), queue[at] * 1e3,
+             trip[at] * 1e3, held[at])
+        for at in range(w.count)
+    ]  # fmt: skip
+
+
+def nfs_slots(w: World) -> Case:
+    slots, interval = w.choice((16, 64, 128)), w.choice((1, 5, 10))
+    load = w.demand(0.3 * slots, w.uniform(3, 7) * slots)
+    trip = w.uniform(0.003, 0.015) * w.noise()
+    return Case(("D35",), interval_s=interval,
+                mounts={"/data": _mount(w, load, trip, slots, interval, table=w.chance(0.5))})  # fmt: skip
+
+
+def nfs_well(w: World) -> Case:
+    """A mount that is fast, and another one that is nearly idle."""
+    interval = w.choice((1, 5, 10))
+    busy, idle = (_mount(w, w.demand(*load), w.uniform(0.0004, 0.003) * w.noise(0.1), 1e5, interval, table=True)
+                  for load in ((0.2, 12), (0.001, 0.05)))  # fmt: skip
+    return Case(("D25",), interval_s=interval, mounts={"/data": busy, "/backup": idle})
+
+
 def memory(w: World) -> Case:
     disk = w.disk("1 D:", w.demand(1, 4), w.uniform(0.0006, 0.0025) * w.noise(), write_share=0.1)
     life = np.linspace(w.uniform(2000, 6000), w.uniform(50, 300), w.count)
@@ -270,6 +324,6 @@ def two(w: World) -> Case:
 MAKERS: dict[str, Callable[[World], Case]] = {
     maker.__name__: maker
     for maker in (disk_queue, adapter_queue, host_queue, slow_array, volume_limit, cloud_limit, instance_limit,
-                  burst_credits, commits, log_writer, replica, backup, check, neighbour, memory, stall, healthy,
-                  processor, locks, two)
+                  burst_credits, commits, log_writer, replica, backup, check, neighbour, log_rate,
+                  layer_above, nfs_slots, nfs_well, memory, stall, healthy, processor, locks, two)
 }  # fmt: skip

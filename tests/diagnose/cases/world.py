@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 
 import numpy as np
+from make_nfsiostat import Load
 
 Floats = np.ndarray
 START = datetime(2026, 3, 2, 22, 0, 0)
@@ -59,6 +60,7 @@ class Case:
         database_files: as sys.dm_io_virtual_file_stats counts them; the name is the path.
         checkpoint_pages: pages that PostgreSQL's checkpoints write per second.
         trace: single requests.
+        mounts: of NFS: mount point to what it does in each interval.
         facts: a volume as `aws ec2 describe-volumes` shows it.
         allocation: drive letter to allocation unit in bytes.
         platform: "aws" or "azure", whose kernel and names of disks a host with Linux has; None for a host of one's own.
@@ -76,6 +78,7 @@ class Case:
     database_files: list[Disk] = field(default_factory=list)
     checkpoint_pages: Floats | None = None
     trace: Trace | None = None
+    mounts: dict[str, list[Load]] = field(default_factory=dict)
     facts: dict[str, object] | None = None
     allocation: dict[str, int] = field(default_factory=dict)
     cpu: Floats | None = None

@@ -1,4 +1,6 @@
-"""Where in a hypervisor the time of a virtual disk goes: below the host, or between the virtual disk and its device."""
+"""Where the time of a virtual disk goes: below its hypervisor, or between the virtual disk and its device; and that of
+an NFS mount: on the network and the file server, or in the client.
+"""
 
 from __future__ import annotations
 
@@ -9,7 +11,8 @@ import numpy as np
 
 from fathom.diagnose.evidence.join import onto
 from fathom.diagnose.evidence.load import middle
-from fathom.diagnose.evidence.surroundings import is_virtio
+from fathom.diagnose.evidence.mounts import at_server, server_of
+from fathom.diagnose.evidence.surroundings import is_mount, is_virtio
 from fathom.diagnose.evidence.words import number, seen, time
 from fathom.diagnose.metrics import Layer
 from fathom.finding import Remedy
@@ -93,6 +96,8 @@ class Located:
 
 def located(system: System, disk: Device, slow: Flags) -> Located | None:
     """The layer below a virtual disk in which its time is; None where the logs do not tell, or a queue does."""
+    if is_mount(disk):
+        return _of_mount(system, disk, slow)
     lun = _device_of(system, disk, slow) if disk.layer is Layer.VIRTUAL_DISK else None
     if lun is None:
         return None
@@ -119,6 +124,27 @@ def located(system: System, disk: Device, slow: Flags) -> Located | None:
     )
     rates = f"{lun.name} does {number(done)} IOPS, all virtual disks of the log {number(asked)}."
     return Located(words, (said, seen(lun, rates)), (_SNAPSHOT, _ARRAY))
+
+
+def _of_mount(system: System, disk: Device, slow: Flags) -> Located | None:
+    """The network or the file server, where most of a mount's time is spent there."""
+    whole, trip = (middle(disk.values(metric)[slow]) for metric in ("latency_s", "device_latency_s"))
+    if not trip >= _MOST * whole:
+        return None
+    said = f"The round trip takes {time(trip)}, with {number(middle(at_server(disk)[slow]))} requests on their way."
+    remedy = Remedy(
+        "Measure the network alone; then look at the file server in the same time: its limits on throughput and IOPS, "
+        "its processors and its disks.",
+        (
+            f"Linux: ping -c 20 {server_of(system, disk)}",
+            "Linux: nfsstat -m",
+            "aws cloudwatch list-metrics --namespace AWS/FSx",
+            "az monitor metrics list-definitions --resource ID_OF_THE_VOLUME",
+        ),
+        None,
+        "`avg RTT` in nfsiostat is the usual one.",
+    )
+    return Located(f"{time(trip)} of it is in the network or on the file server", (seen(disk, said, slow),), (remedy,))
 
 
 def _asked(system: System, disk: Device, slow: Flags) -> float:

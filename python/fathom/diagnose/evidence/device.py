@@ -23,6 +23,7 @@ _SUMS = {"iops": ("read_iops", "write_iops"), "bytes_per_s": ("read_bytes_per_s"
 _PARTS = {
     "latency_s": ("read_latency_s", "write_latency_s"),
     "device_latency_s": ("read_device_latency_s", "write_device_latency_s"),
+    "queue_latency_s": ("read_queue_latency_s", "write_queue_latency_s"),
     "kernel_latency_s": ("read_kernel_latency_s", "write_kernel_latency_s"),
 }
 _SIZES = {

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from fathom.diagnose.clock import NS
+from fathom.diagnose.evidence.surroundings import is_mount
 
 if TYPE_CHECKING:
     from fathom.diagnose.evidence.device import Device, Floats
@@ -69,7 +70,7 @@ def ranks(values: Floats) -> Floats:
 def adapters(system: System) -> Iterator[tuple[str, list[Device]]]:
     """Disks of one adapter where the logs name it, else of one host; two at least, with the same moments."""
     groups: dict[str, list[Device]] = {}
-    for disk in system.disks:
+    for disk in (each for each in system.disks if not is_mount(each)):
         name = system.fact("adapter", disk.device) if disk.device else None
         groups.setdefault(name or f"the adapter of {disk.host or 'this host'}", []).append(disk)
     for name, disks in groups.items():

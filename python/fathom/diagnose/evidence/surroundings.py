@@ -14,6 +14,7 @@ from fathom.diagnose.evidence.limits import KERNELS
 from fathom.diagnose.metrics import Layer
 
 if TYPE_CHECKING:
+    from fathom.diagnose.evidence.device import Device
     from fathom.diagnose.evidence.system import System
     from fathom.finding import Finding
 
@@ -32,7 +33,7 @@ _FORMATS = {
     AZURE: {"azure", "azure-csv"},
     GCP: {"gcp"},
     VMWARE: {"esxtop", "vsan", "vscsi"},
-    LINUX: {"blktrace", "diskstats", "iostat", "iostat-json", "record", "sadf", "sar"},
+    LINUX: {"blktrace", "diskstats", "iostat", "iostat-json", "nfsiostat", "record", "sadf", "sar"},
     WINDOWS: {"blg", "get-counter", "perfmon", "windows-volumes", "wpa"},
     SQL_SERVER: {"sql-server"},
     POSTGRESQL: {"pgbench", "postgresql"},
@@ -45,7 +46,7 @@ _COMMANDS = (
     (GCP, r"gcloud |fathom record --print gcp"),
     (VMWARE, r"VMware:|esxcli |esxtop |fathom record --print esxi|.*pvscsi"),
     (WINDOWS, r"REG |Get-|New-|fsutil |fltmc |Windows:"),
-    (LINUX, r"Linux:|lvcreate |lsblk|dmesg|cat /sys"),
+    (LINUX, r"Linux:|lvcreate |lsblk|dmesg|cat /sys|nfsiostat "),
     (SQL_SERVER, r"perfmon SQLServer:"),
     (SQL_SERVER, r"SQL Server|SELECT .*sys\.dm_|ALTER DATABASE|BACKUP DATABASE|DBCC|EXEC sp_"),
     (SQL_SERVER, r"Windows: startup parameter -T|Linux: /opt/mssql/"),
@@ -113,6 +114,11 @@ def is_nvme(name: str | None) -> bool:
 def is_virtio(name: str | None) -> bool:
     """Whether a disk's name is that of a virtio block device, which KVM gives its machines: no SCSI, and no ESXi."""
     return re.match(r"(?:/dev/)?vd[a-z]+\d*$", name or "") is not None
+
+
+def is_mount(device: Device) -> bool:
+    """Whether a volume is a mount of a network file system: of those alone the client's queue is told."""
+    return device.layer is Layer.GUEST_VOLUME and "queued_mean" in device.measured
 
 
 def _seen(system: System) -> set[str]:

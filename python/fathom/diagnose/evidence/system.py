@@ -14,7 +14,7 @@ from fathom.diagnose.clock import NS
 from fathom.diagnose.evidence.device import Device
 from fathom.diagnose.evidence.leak import without_leak
 from fathom.diagnose.evidence.limits import Limits
-from fathom.diagnose.evidence.surroundings import ruled_out
+from fathom.diagnose.evidence.surroundings import is_mount, ruled_out
 from fathom.diagnose.evidence.unit import in_seconds
 from fathom.diagnose.metrics import Layer
 from fathom.diagnose.windows import TOTAL
@@ -74,14 +74,15 @@ class System:
         """Disks as the operating system sees them, or its volumes where the disks were not recorded.
 
         A volume that is also there as a disk (LogicalDisk D: of PhysicalDisk 1 D:) counts once, and so does a disk with
-        a device of the device mapper that only passes its requests on.
+        a device of the device mapper that only passes its requests on. A mount stands on no disk of its machine.
         """
         disks = self.of(Layer.GUEST_DISK)
         words = {word for disk in disks for word in (disk.device or "").split() if word.endswith(":")}
         named = {disk.host for disk in disks}
         volumes = [
             each for each in self.of(Layer.GUEST_VOLUME)
-            if each.host not in named or (words and (each.device or "") not in words and _is_letter(each.device))
+            if each.host not in named or is_mount(each)
+            or (words and (each.device or "") not in words and _is_letter(each.device))
         ]  # fmt: skip
         kinds = ("iops", "outstanding", "outstanding_mean")
         found = [each for each in (*disks, *volumes) if any(each.has(kind) for kind in kinds)]

@@ -11,7 +11,18 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 
 from fathom.diagnose.importer import Importer
-from fathom.diagnose.iostat import COLUMNS, Lone, Report, amount, is_head, is_stamp, labelled_time, lone, samples
+from fathom.diagnose.iostat import (
+    COLUMNS,
+    Lone,
+    Report,
+    amount,
+    is_head,
+    is_stamp,
+    labelled_time,
+    lone,
+    parted,
+    samples,
+)
 from fathom.diagnose.iostat_command import Command, command_of
 from fathom.diagnose.numbers import plain_number
 from fathom.diagnose.source import Head, Source
@@ -20,7 +31,6 @@ from fathom.diagnose.table import Block
 HEADING = re.compile(r"(Linux) (\S+) \(([^()]*)\)\s+((?:\S.*?)?\d(?:.*?\S)??)(?:\s+_?(\S*?)_?\s*\((\d+) CPU\))?\s*")
 """The first line of sysstat, with a date of any language; before version 9 it ends with the date."""
 _LONGEST_HEADING = 400
-_STAMPED = re.compile(r"^(\d{4}-\d\d-\d\d[ T]\d\d:\d\d:\d\d(?:\.\d+)?(?:Z|[+-]\d\d:?\d\d)?)[ \t](?![AP]M$)(.*)$")
 
 
 def heading_of(line: str) -> re.Match[str] | None:
@@ -30,7 +40,7 @@ def heading_of(line: str) -> re.Match[str] | None:
 
 def recognise(head: Head) -> float:
     """A table of devices with iostat's columns."""
-    return 0.9 if any(is_head(_parted(line)[1].split()) for line in head.lines) else 0.0
+    return 0.9 if any(is_head(parted(line)[1].split()) for line in head.lines) else 0.0
 
 
 def read(source: Source) -> Iterator[Block]:
@@ -77,7 +87,7 @@ class _Stream:
 
     def line(self, number: int, line: str) -> Iterator[Block]:
         """The samples that a line ends: those above the heading or the command line of another recording."""
-        before, text = _parted(line)
+        before, text = parted(line)
         if self._continues(text.split()):
             return
         heading = heading_of(text)
@@ -248,12 +258,6 @@ class _Table:
 
 def _is_column(word: str) -> bool:
     return word in COLUMNS or word == "svctm" or word[:1] == "%" or word.endswith(("/s", "-sz"))
-
-
-def _parted(line: str) -> tuple[str | None, str]:
-    """A stamp that another program put before the line, and the rest."""
-    found = _STAMPED.match(line)
-    return (found[1], found[2].strip()) if found else (None, line.strip())
 
 
 def _numbers(

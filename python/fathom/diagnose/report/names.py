@@ -24,8 +24,8 @@ _KINDS = {
 """What a device of a layer is called; disks otherwise."""
 _PUBLIC = frozenset({Layer.DATABASE_WAIT, Layer.BENCHMARK})
 """Layers whose devices are words of a product."""
-_TOLD = {"mount": "path", "log_name": "log", "members": "disk", "adapter": "adapter", "resource_group": "group",
-         "database": "database", "logical_name": "file"}  # fmt: skip
+_TOLD = {"mount": "path", "export": "export", "log_name": "log", "members": "disk", "adapter": "adapter",
+         "resource_group": "group", "database": "database", "logical_name": "file"}  # fmt: skip
 """Facts whose values are names."""
 _SAYS_NOTHING = re.compile(r"\d*(?: ?[A-Za-z]:)*|_total|total|all|master|model|msdb|tempdb|postgres|.", re.I)
 
@@ -79,6 +79,8 @@ def _aliases(diagnosis: Diagnosis) -> Aliases:
             if fact.name in _TOLD:
                 for name in fact.value.split(","):
                     _add(aliases, _TOLD[fact.name], name)
+            if fact.name == "export":
+                _add(aliases, "server", fact.value.partition(":/")[0])
     for device in system.devices:
         if device.host:
             aliases.add_host(device.host)

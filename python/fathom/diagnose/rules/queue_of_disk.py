@@ -18,6 +18,7 @@ from fathom.diagnose.evidence.queues import above_device, deeper, whose
 from fathom.diagnose.evidence.saturation import at_ceiling
 from fathom.diagnose.evidence.slots import full_slots
 from fathom.diagnose.evidence.slow_time import slow_time
+from fathom.diagnose.evidence.surroundings import is_mount
 from fathom.diagnose.evidence.tier import tier_of
 from fathom.diagnose.evidence.words import number, seen, share, time
 from fathom.diagnose.rule import QUEUE, RATE, Kind, Rule
@@ -33,7 +34,7 @@ _RISES = 1.2
 
 def examine(system: System) -> Iterator[Finding]:
     """Every disk by itself."""
-    for disk in system.disks:
+    for disk in (each for each in system.disks if not is_mount(each)):
         found = _in_guest(system, disk) or _pinned(system, disk) or above_device(system, disk)
         if found is not None:
             yield found

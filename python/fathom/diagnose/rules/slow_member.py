@@ -12,7 +12,7 @@ from fathom.diagnose.evidence.harm import of_storage
 from fathom.diagnose.evidence.load import FEWEST, middle, worked
 from fathom.diagnose.evidence.slow_time import of_the_time, slow_time
 from fathom.diagnose.evidence.sold import DOUBTFUL
-from fathom.diagnose.evidence.surroundings import is_stacked
+from fathom.diagnose.evidence.surroundings import is_mount, is_stacked
 from fathom.diagnose.evidence.tier import tier_of
 from fathom.diagnose.evidence.words import number, seen, time
 from fathom.diagnose.rule import LATENCY, RATE, Kind, Rule
@@ -37,7 +37,7 @@ _TIMES = 4.0
 def examine(system: System) -> Iterator[Finding]:
     """Disks that share a load; of two without a device over them that may be chance."""
     stacked = _stacked(system)
-    for slow in system.disks:
+    for slow in (each for each in system.disks if not is_mount(each)):
         layers = stacked.get(slow.device, ())
         others = [each for each in system.disks if each.device not in layers and _shares(slow, each)]
         over = _over(system, slow, others)

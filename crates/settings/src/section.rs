@@ -92,7 +92,8 @@ impl<'a> Section<'a> {
         self.diagnostics
     }
 
-    /// Whether nothing was found wrong since this section was opened.
+    /// Whether nothing was found wrong since this section was first read: of sections that are opened together, each counts its
+    /// own.
     pub fn is_clean(&self) -> bool {
         self.diagnostics.reported() == self.reported_before
     }
@@ -234,6 +235,7 @@ impl<'a> Section<'a> {
 
     /// All entries, for tables whose keys are free; they all count as asked for.
     pub fn entries(&mut self) -> &'a [Entry] {
+        self.begin();
         let entries = self.table.entries();
         self.asked.extend(entries.iter().map(|entry| entry.key.clone()));
         entries
@@ -241,10 +243,17 @@ impl<'a> Section<'a> {
 
     /// The raw value at a key, for what no getter reads; None if it is left out.
     pub fn value(&mut self, key: &str) -> Option<&'a Value> {
+        self.begin();
         if !self.asked.iter().any(|asked| asked == key) {
             self.asked.push(key.to_owned());
         }
         self.table.get(key).map(|entry| &entry.value)
+    }
+
+    fn begin(&mut self) {
+        if self.asked.is_empty() {
+            self.reported_before = self.diagnostics.reported();
+        }
     }
 
     /// Records a mistake about the value of a key, or about the table if the key is not there.

@@ -140,6 +140,22 @@ fn sections_open_tables_lists_of_tables_and_named_tables() {
 }
 
 #[test]
+fn a_mistake_in_one_of_several_tables_is_none_of_the_others() {
+    let text = "[volumes.a]\nsize = \"huge\"\n[volumes.b]\nsize = 1\n[[jobs]]\nx = 1\n[[jobs]]\n";
+    let (clean, _) = read(text, |section| {
+        let volumes = section.named_sections("volumes").into_iter().map(|(_, mut volume)| {
+            volume.optional::<Bytes>("size");
+            volume.is_clean()
+        });
+        let clean: Vec<bool> = volumes.collect();
+        let jobs =
+            section.sections("jobs").into_iter().map(|mut job| job.value("y").is_none() && job.finish());
+        clean.into_iter().chain(jobs).collect::<Vec<_>>()
+    });
+    assert_eq!(clean, [false, true, false, true]);
+}
+
+#[test]
 fn a_value_of_an_override_is_reported_at_the_override() {
     let diagnostics = Diagnostics::new();
     let text = "size = 1\n[factors]\nsize = [\"huge\"]\n";

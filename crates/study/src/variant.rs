@@ -98,7 +98,7 @@ impl Variant {
 
     /// Checks that volumes and workload, each valid on its own, fit each other and the clock.
     pub fn check(&self, tree: &Tree, clock: Clock, diagnostics: &Diagnostics) {
-        let Some(job) = &self.job else { return };
+        let Some(job) = &self.job else { return self.check_name_of_database(tree, diagnostics) };
         let before = diagnostics.reported();
         self.check_databases(&**job, tree, clock, diagnostics);
         let below = self.places_of(&self.databases_of(&**job));
@@ -162,6 +162,16 @@ impl Variant {
         let plain = DatabaseKind::all().filter(|kind| Database::plain(*kind).is_some());
         let help = did_you_mean(name, "databases", known.chain(plain.map(|kind| kind.name())));
         Problem::new(format!("there is no database `{}`", name.escape_debug()), help)
+    }
+
+    /// What can be told of a workload whose other settings are wrong.
+    fn check_name_of_database(&self, tree: &Tree, diagnostics: &Diagnostics) {
+        let path = Path::ROOT.join("workload").join("database");
+        let Some(value) = tree.get(&path).filter(|_| self.kind.primary.is_some()) else { return };
+        if let Some(name) = value.as_text().filter(|name| self.database(name).is_none()) {
+            let problem = self.unknown_database(name);
+            diagnostics.push(tree.source().diagnostic(value.position, &path, problem));
+        }
     }
 
     fn check_databases(&self, job: &dyn Job, tree: &Tree, clock: Clock, diagnostics: &Diagnostics) {

@@ -465,3 +465,63 @@ fn what_befalls_the_storage_is_no_choice_unless_the_study_says_so() {
     assert_eq!(choice(text), json!(false), "rows");
     assert_eq!(choice(&text.replace("[compare]", "[compare]\nchoice = true")), json!(true));
 }
+
+/// Each mistake that can be told by itself, in one pass: whoever mends one must not meet the next one only then.
+#[test]
+fn mistakes_in_several_volumes_places_and_databases_are_told_together() {
+    let text = r#"
+title = "Several"
+clock = "real"
+[volumes.first]
+kind = "model"
+model = "aws/gp3"
+size = "1TiB"
+iops = 1000000
+[volumes.second]
+kind = "model"
+model = "aws/gp9"
+size = "1TiB"
+[volumes.wide]
+kind = "stripe"
+members = ["first", "dta"]
+[volumes.sectors]
+kind = "sector"
+backing = "first"
+logical_sector = "8KiB"
+[places.p]
+kind = "volume"
+volume = "first"
+block_size = "128KiB"
+[databases.pg]
+kind = "postgresql"
+place = "p"
+[workload]
+kind = "tproc-c"
+database = "pgg"
+warehouses = 0
+users = []
+interface = "procedure"
+duration = "0s"
+[compare]
+metric = "nopm"
+baseline = {}
+rounds = 0
+"#;
+    let found = mistakes(text);
+    let expected = [
+        "volumes.first.iops: ",
+        "volumes.second.model: there is no model \"aws/gp9\"",
+        "volumes.wide.members",
+        "volumes.sectors.logical_sector: ",
+        "places.p.block_size: ",
+        "workload.database",
+        "workload.warehouses: ",
+        "workload.users: ",
+        "workload.interface: ",
+        "workload.duration: ",
+        "compare.rounds: ",
+    ];
+    for mistake in expected {
+        assert!(found.iter().any(|told| told.contains(mistake)), "{mistake} is not in {found:#?}");
+    }
+}

@@ -175,7 +175,11 @@ fn take(file: File, path: &Path) -> Result<File, String> {
     }
     let error = io::Error::last_os_error();
     Err(if error.kind() == io::ErrorKind::WouldBlock {
-        format!("another fathomd serves {}: stop it first, or choose another `socket`", path.display())
+        // Another `socket` for the same volumes would leave nothing that keeps two programs from an export.
+        format!(
+            "another fathomd serves {}: stop it first; for other volumes, choose another `socket`",
+            path.display()
+        )
     } else {
         cannot_lock(&lock_path(path), &error)
     })

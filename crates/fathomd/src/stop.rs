@@ -83,7 +83,11 @@ pub async fn stop(state: &Rc<State>, listeners: Listeners) -> Result<(), String>
     let Some(closed) = closed.await else { give_up(state, &stalled(state)) };
     let result = closed.map_err(|error| error.to_string());
     match &result {
-        Ok(()) => tracing::info!("everything acknowledged is durable; stopped"),
+        Ok(()) => {
+            // The first flush may be heard of after this.
+            state.durable.set(true);
+            tracing::info!("everything acknowledged is durable; stopped");
+        }
         Err(error) => tracing::error!(error, "stopped, and not everything is durable"),
     }
     drop(listeners);
@@ -170,8 +174,9 @@ fn completed(state: &State) -> u64 {
 async fn flush(state: Rc<State>) {
     match state.lifecycle.flush().await {
         Ok(()) => {
-            state.durable.set(true);
-            tracing::info!("what was answered is durable so far");
+            if !state.durable.replace(true) {
+                tracing::info!("what was answered is durable so far");
+            }
         }
         // The close that follows finds it, too.
         Err(error) => tracing::error!(%error, "what was answered cannot be made durable"),

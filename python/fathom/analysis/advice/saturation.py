@@ -6,6 +6,7 @@ import math
 from collections.abc import Iterator
 
 from fathom.analysis.advice.rule import Rule, RuleInput
+from fathom.analysis.advice.waiting import without_storage
 from fathom.analysis.capacity import misses_goals
 from fathom.analysis.headline import saturation
 from fathom.analysis.model import Knee
@@ -58,6 +59,11 @@ def _action(given: RuleInput, knee: Knee, at: float, word: str) -> str:
         return f"Keep the load at or below about {number(at)} {word}."
     met = max((load for load, _ in points if load < min(missed)), default=None)
     if met is None:
+        held = without_storage(given, points[0][1])
+        if held is not None:
+            return (
+                f"Try a lower load: the goals are missed at every one that was tried, by {held.reasons}, not storage."
+            )
         return "Try faster storage: the goals are missed at every load that was tried."
     return f"Keep the load at or below {number(met)} {word}: the goals are missed at {number(min(missed))}."
 

@@ -10,6 +10,7 @@ from fathom.analysis.beside import differing, differing_first, guard_words, seen
 from fathom.analysis.capacity import capacity
 from fathom.analysis.factors import load_words
 from fathom.analysis.figures import figures_in_words
+from fathom.analysis.missing import needed
 from fathom.analysis.model import DECIDED, Analysis, Comparison, Estimate, Group, Knee, Prediction, Verdict
 from fathom.analysis.variants import Variant, label, load_name, single, variant_key, without
 from fathom.analysis.words import (
@@ -26,7 +27,6 @@ from fathom.analysis.words import (
     quantity,
     rounds,
     short,
-    time,
 )
 from fathom.metrics import metric as metric_facts
 
@@ -38,8 +38,6 @@ WITHIN = 0.10
 """Published cells count as met within this relative error."""
 
 _BETTER = (Verdict.FASTER, Verdict.FASTER_SMALL, Verdict.EQUIVALENT)
-
-_TOO_FEW = {1: "one round is", 2: "two rounds are"}
 
 _MOST_LOADS = 3
 _MOST_BESIDE = 2
@@ -197,22 +195,6 @@ def _price(comparison: Comparison, at: str = "", who: str = "it", base: str = "t
     elif other is not None and comparison.verdict not in (Verdict.FASTER, Verdict.FASTER_SMALL):
         said += f"{'; ' if said else ', but '}{base} {other.words}"
     return said
-
-
-def needed(undecided: Sequence[Comparison], round_s: float | None) -> str:
-    """What would decide: `about 6 rounds more needed (12 min)`, of several comparisons from the first to the last."""
-    known = sorted({c.more_rounds for c in undecided if c.more_rounds})
-    if not known:
-        return "no affordable number of rounds would decide"
-    ends = [known[0], known[-1]] if len(known) > 1 else known
-    more = " to ".join(f"{end:,}" for end in ends[:-1]) + (" to " if len(ends) > 1 else "")
-    takes = f" ({' to '.join(time(end * round_s) for end in ends)})" if round_s else ""
-    have = max((c.ratio.n for c in undecided if c.ratio is not None), default=0)
-    if have in _TOO_FEW:
-        return f"{_TOO_FEW[have]} too few to tell how many are missing; run {ends[-1]} more{takes}"
-    rest = sum(not c.more_rounds for c in undecided)
-    left = f"; for {rest} of {len(undecided)} no affordable number would decide" if rest else ""
-    return f"about {more}{rounds(ends[-1])} more needed{takes}{left}"
 
 
 def _shared(comparison: Comparison, study: Mapping[str, Any]) -> str:

@@ -27,6 +27,7 @@ from fathom.analysis.words import (
     quantity,
     rounds,
     short,
+    tells_nothing,
 )
 from fathom.metrics import metric as metric_facts
 
@@ -350,13 +351,15 @@ def largest(decided: Sequence[Comparison]) -> Comparison:
 def _without_verdict(comparisons: Sequence[Comparison], study: Mapping[str, Any]) -> str:
     """How comparisons ended that found no difference, and with what."""
     bases = {label(c.baseline, study, apart_from=c.variant) for c in comparisons}
-    among = f"{len(comparisons)} comparisons{f' with {bases.pop()}' if len(bases) == 1 else ''}"
+    alone = len(comparisons) == 1
+    among = f"{len(comparisons)} comparison{'' if alone else 's'}{f' with {bases.pop()}' if len(bases) == 1 else ''}"
     have = max((c.ratio.n for c in comparisons if c.ratio is not None), default=0)
     if all(c.verdict is Verdict.FIXED for c in comparisons):
         return f"the arrivals fix the {short(comparisons[0].metric)}, so it shows no difference in {among}"
     if all(c.verdict is Verdict.UNDECIDED for c in comparisons):
         after = f" after {rounds(have)}" if have else ""
-        return f"none of {among} shows a difference{_in(comparisons[0])}{after}"
+        none = f"{among} shows no difference" if alone else f"none of {among} shows a difference"
+        return f"{none}{_in(comparisons[0])}{after}"
     count = {v: sum(c.verdict is v for c in comparisons) for v in dict.fromkeys(c.verdict for c in comparisons)}
     told = ", ".join(f"{amount} {verdict.value}" for verdict, amount in count.items())
     return f"of {among} none shows a difference{_in(comparisons[0])}: {told}"
@@ -388,7 +391,7 @@ def _seen(comparison: Comparison, study: Mapping[str, Any]) -> str:
 
 def open_evidence(comparison: Comparison, ratio: Estimate) -> str:
     """What stands behind a ratio that has no better side: one that is undecided, or equivalent."""
-    if not ratio.has_interval or ratio.low == ratio.high:
+    if not ratio.has_interval or ratio.low == ratio.high or tells_nothing(ratio):
         return evidence(ratio)
     return f"{level(ratio.level)} interval {quotient(comparison, ratio)[1]}, {rounds(ratio.n)}"
 

@@ -14,7 +14,7 @@ from fathom.analysis.headline import is_latency, quotient, saturation_words
 from fathom.analysis.model import Comparison, GoalAnswer, Verdict, soonest
 from fathom.analysis.transient import transients
 from fathom.analysis.variants import label, matches, variant_key, without
-from fathom.analysis.words import capital, effect_interval, effect_of, listed, short
+from fathom.analysis.words import capital, effect_interval, effect_of, listed, short, tells_nothing
 from fathom.report import grid
 from fathom.report.context import Context
 from fathom.report.document import Banner, Block, Paragraph, Tone
@@ -167,6 +167,7 @@ def _of_comparison(context: Context, leading: Comparison) -> Banner:
         size, ends = effect_of(ratio, factor=factor), effect_interval(ratio, factor=factor) if known else ""
         if known and leading.verdict in (Verdict.UNDECIDED, Verdict.EQUIVALENT):
             size, ends = quotient(leading, ratio)
+        ends = tells_nothing(ratio) or ends
         facts.append(("Difference", size))
         facts += [(f"{level(ratio.level)} interval", ends)] if ends else []
         facts.append(("Rounds", f"{ratio.n}"))

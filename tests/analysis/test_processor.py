@@ -98,6 +98,19 @@ def test_what_sessions_do_is_told_beside_a_disk_that_others_use(sampled: Make) -
     )
 
 
+def test_waits_of_a_whole_sequence_say_nothing_of_one_level(sampled: Make) -> None:
+    """They are a mean over all its steps, of one user and of many."""
+    made = sampled("postgresql", {"IO WALSync": 2.4}, 1)
+    assert found(made)
+    level = tuple(dataclasses.replace(run, of_level=True) for run in made.runs)
+    assert found(dataclasses.replace(made, runs=level)) == []
+
+
+def test_a_little_more_than_the_users_wait_for_is_not_told(sampled: Make) -> None:
+    (finding,) = found(sampled("postgresql", {"IO WALSync": 0.9}, 1, place_outstanding=1.2))
+    assert "1.2 outstanding at the volume, a read takes" in finding.evidence[0].sentence
+
+
 @pytest.mark.parametrize(("read", "pages", "told"), [(31.3, 39.0, True), (3.0, 300.0, False), (0.5, 0.0, False)])
 def test_other_programs_that_read_from_the_disk_are_told(
     sampled: Make, read: float, pages: float, *, told: bool

@@ -21,6 +21,9 @@ _IDLE = 0.60
 _QUEUED = 1.0
 """Requests outstanding at the volume, or sessions that wait for it, in the mean: from here on there always is one."""
 
+_MORE = 1.5
+"""Times as many requests outstanding as there are users, from which on it is told: the log's writer adds some."""
+
 _HALF = 0.5
 """Of all users: where so many wait for storage it binds them, however few they are."""
 
@@ -171,8 +174,8 @@ def _said(
     if outstanding is not None:
         said += f", {outstanding:.2g} outstanding at the volume"
         users = _users(given, variant, measured)
-        if known is not None and users is not None and outstanding > users:
-            said += f" (more than {users:g} {'user' if users == 1 else 'users'} wait for)"
+        if known is not None and users is not None and outstanding >= _MORE * users:
+            said += f" (more than {users:g} {'user waits' if users == 1 else 'users wait'} for)"
     for kind in ("read", "write"):
         latency = measured.get(f"place_{kind}_latency_ms")
         if latency is not None:

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from fathom.analysis.advice.rule import RuleInput
 from fathom.analysis.variants import of_variant, resolved
 from fathom.analysis.words import listed
-from fathom.results import Level
+from fathom.results import Level, Run
 
 _STORAGE = re.compile(
     r"IO |LWLock (WAL|BufferIO)|IPC BufferIO|PAGEIOLATCH|IO_COMPLETION|ASYNC_IO_COMPLETION|WRITELOG|LOGBUFFER"
@@ -83,7 +83,7 @@ class Waits:
 def waits(given: RuleInput, variant: Mapping[str, Level]) -> Waits | None:
     """What sessions did; None where that is not known: nothing was sampled, or the states do not tell."""
     names = [name for name, settings in _databases(given, variant).items() if settings.get("kind") in _NAMED]
-    runs = [run for run in of_variant(given.campaign.runs, variant) if run.ok]
+    runs = _sampled(given, variant)
     sampled = [found for run in runs if any(found := [run.waits.get(name, {}) for name in names])]
     sums = {"computing": 0.0, "storage": 0.0, "locks": 0.0, "rest": 0.0}
     for found in sampled:
@@ -96,7 +96,7 @@ def waits(given: RuleInput, variant: Mapping[str, Level]) -> Waits | None:
 
 def at_work(given: RuleInput, variant: Mapping[str, Level]) -> float | None:
     """Mean number of sessions that may be waiting for storage, of any database; None where nothing was sampled."""
-    runs = [run for run in of_variant(given.campaign.runs, variant) if run.ok]
+    runs = _sampled(given, variant)
     sampled = [events for run in runs if any(events := list(run.waits.values()))]
     if not sampled:
         return None
@@ -108,6 +108,11 @@ def without_storage(given: RuleInput, variant: Mapping[str, Level]) -> Waits | N
     """What sessions did where storage has no part in it worth telling: faster storage changes nothing then."""
     found = waits(given, variant)
     return found if found is not None and not found.storage_matters else None
+
+
+def _sampled(given: RuleInput, variant: Mapping[str, Level]) -> list[Run]:
+    """Finished runs whose waits are their own: those of a level of a sequence are of the whole sequence."""
+    return [run for run in of_variant(given.campaign.runs, variant) if run.ok and not run.of_level]
 
 
 def _databases(given: RuleInput, variant: Mapping[str, Level]) -> Mapping[str, Mapping[str, object]]:

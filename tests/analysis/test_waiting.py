@@ -8,8 +8,11 @@ from collections.abc import Mapping
 import pytest
 
 from analysis.conftest import FACTOR, make_campaign, make_run, stated
+from fathom.analysis.advice import saturation
+from fathom.analysis.advice.rule import RuleInput
 from fathom.analysis.analyse import analyse
-from fathom.analysis.model import Analysis
+from fathom.analysis.model import Analysis, Estimate, Knee
+from fathom.results import Campaign
 
 RATE = "workload.rate"
 GOAL = {"metric": "latency_p99_ms", "comparison": "<", "limit": 50.0, "text": "< 50ms"}
@@ -18,7 +21,7 @@ FLUSHING = {"CPU": 0.8, "IO WALSync": 0.9, "LWLock WALWrite": 0.9, "Lock transac
 UNKNOWN: dict[str, float] = {}
 
 
-def overloaded(waits: Mapping[str, Mapping[str, float]], kind: str = "postgresql", met: float = 10.0) -> Analysis:
+def campaign_of(waits: Mapping[str, Mapping[str, float]], kind: str = "postgresql", met: float = 10.0) -> Campaign:
     """Variants that keep up with 200 transactions/s and not with 20,000/s, by what their sessions did then."""
     wants = {"databases": {"db": {"kind": kind}}, "places": {}, "volumes": {}, "loads": {}}
     runs, variants = [], []
@@ -37,7 +40,12 @@ def overloaded(waits: Mapping[str, Mapping[str, float]], kind: str = "postgresql
         "goals": [GOAL],
     }
     made = make_campaign({name: [] for name in waits}, compare={"rounds": 3}, study=study)
-    return analyse(dataclasses.replace(made, runs=tuple(runs), planned=len(runs)))
+    return dataclasses.replace(made, runs=tuple(runs), planned=len(runs))
+
+
+def overloaded(waits: Mapping[str, Mapping[str, float]], kind: str = "postgresql", met: float = 10.0) -> Analysis:
+    """The analysis of them."""
+    return analyse(campaign_of(waits, kind, met))
 
 
 def actions(found: Analysis, rule: str) -> str:
@@ -88,3 +96,24 @@ def test_where_no_load_meets_the_goals_the_waits_decide_as_well() -> None:
     assert action == (
         "Try a lower load before choosing any of these: the limit is locks and processors, not the storage."
     )
+
+
+@pytest.mark.parametrize(
+    ("waits", "action"),
+    [
+        (
+            LOCKED,
+            "Try a lower load: the goals are missed at every one that was tried, by locks and processors, not storage.",
+        ),
+        (FLUSHING, "Try faster storage: the goals are missed at every load that was tried."),
+    ],
+)
+def test_a_saturation_point_beyond_the_goals_asks_for_storage_only_where_it_helps(
+    waits: dict[str, float], action: str
+) -> None:
+    campaign = campaign_of({"slow": waits, "fast": waits}, met=90.0)
+    sure = Estimate(900.0, 900.0, 900.0, 0.95, 3, "t")
+    knee = Knee(RATE, sure, sure, sure, None, {FACTOR: "slow"}, points=((200.0, 200.0, 90.0), (20_000.0, 1500.0, 6e3)))
+    found = dataclasses.replace(analyse(campaign), knees=(knee,))
+    (finding,) = saturation.find(RuleInput(campaign, campaign.study, found, None, frozenset()))
+    assert finding.remedies[0].action == action

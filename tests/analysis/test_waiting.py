@@ -12,7 +12,7 @@ from fathom.analysis.advice import saturation
 from fathom.analysis.advice.rule import RuleInput
 from fathom.analysis.analyse import analyse
 from fathom.analysis.model import Analysis, Estimate, Knee
-from fathom.results import Campaign
+from fathom.results import Campaign, Level
 
 RATE = "workload.rate"
 GOAL = {"metric": "latency_p99_ms", "comparison": "<", "limit": 50.0, "text": "< 50ms"}
@@ -27,7 +27,7 @@ def campaign_of(waits: Mapping[str, Mapping[str, float]], kind: str = "postgresq
     runs, variants = [], []
     for name, found in waits.items():
         for rate, done, p99 in ((200, 200.0, met), (20_000, 1500.0, 6000.0)):
-            levels = {FACTOR: name, RATE: rate}
+            levels: dict[str, Level] = {FACTOR: name, RATE: rate}
             variants.append(stated(levels, demand={"rate": float(rate)}, wants=wants))
             metrics = {"iops": done, "arrivals_per_second": float(rate), "elapsed_s": 60.0, "latency_p99_ms": p99}
             for number in (1, 2, 3):

@@ -1,16 +1,18 @@
 """Runs at the ends of what the models of a simulation assume: does the verdict hang on a guess?
 
 For every model that assumes a latency, each variant with a volume of it is simulated once at the low and once at the
-high end of the plausible range, all volumes of the model alike: what is not known of them is one figure. These runs lie
-beside the campaign's own and enter no mean and no interval.
+high end of the plausible range, all volumes of the model alike: what is not known of them is one figure. Where such a
+run seems to turn the verdict, more rounds tell whether it did so by chance. These runs lie beside the campaign's own
+and enter no mean and no interval.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
 from fathom import campaign, environment, results
+from fathom.analysis.analyse import analyse
 from fathom.analysis.assumed import models_of, named
 from fathom.analysis.variants import variant_key
 from fathom.engine import Engine
@@ -23,6 +25,10 @@ ENDS = ("low", "high")
 CHEAP_EVENTS = 2_000_000
 """Runs that simulate no more events than this together, a few seconds of CPU, are made without being asked for. Their
 time would decide otherwise on a busy machine."""
+
+
+ROUNDS = 5
+"""Rounds at an end that seems to turn a verdict, if the campaign has as many."""
 
 
 @dataclass(frozen=True)
@@ -42,22 +48,40 @@ class Try:
 
 def missing(plan: Plan, found: results.Campaign) -> list[Try]:
     """The runs at the ends that are not there yet, of a simulation that compares something or has goals."""
+    models = _models(plan, found)
+    return _tries(plan, found, [(model, end) for model in models for end in ENDS], range(1, 2))
+
+
+def in_doubt(plan: Plan, found: results.Campaign) -> list[Try]:
+    """More rounds, not there yet, at the ends at which a few seem to turn the verdict."""
+    if not _models(plan, found):
+        return []
+    seem = (one for comparison in analyse(found).comparisons for one in comparison.sensitivity if one.beyond)
+    return _tries(plan, found, list(dict.fromkeys(end for one in seem for end in one.ends)), range(2, ROUNDS + 1))
+
+
+def _models(plan: Plan, found: results.Campaign) -> list[str]:
+    """Every model that assumes something, of a simulation that compares something or has goals."""
     study = plan.study.resolved
     if plan.study.clock != "virtual" or not ((study["compare"] or {}).get("baseline") or study["goals"]):
         return []
+    return list(dict.fromkeys(model for run in found.runs if run.ok for model in models_of(run)))
+
+
+def _tries(plan: Plan, found: results.Campaign, ends: Sequence[tuple[str, str]], rounds: range) -> list[Try]:
+    """The runs of some rounds at some ends, of every variant with the model, that are not there yet."""
     models = {variant_key(run.variant): models_of(run) for run in found.runs if run.ok}
-    every = dict.fromkeys(model for volumes in models.values() for model in volumes)
     done = {run.id for run in found.sensitivity}
-    first = [run for run in plan.runs if run.round == 1]
+    planned = [run for run in plan.runs if run.round in rounds]
     wanted = [
         Try(
-            replace(run, id=digest("sensitivity", run.id, model, end), order=len(first) * place + run.order),
+            replace(run, id=digest("sensitivity", run.id, model, end), order=len(planned) * place + run.order),
             model,
             end,
             models[variant_key(run.variant)][model],
         )
-        for place, (model, end) in enumerate((model, end) for model in every for end in ENDS)
-        for run in first
+        for place, (model, end) in enumerate(ends)
+        for run in planned
         if model in models.get(variant_key(run.variant), ())
     ]
     return [one for one in wanted if one.run.id not in done]

@@ -12,8 +12,10 @@ import pytest
 
 from analysis.conftest import stated
 from fathom.analysis.analyse import analyse
-from fathom.analysis.headline import headline
+from fathom.analysis.headline import _without_verdict, headline
 from fathom.analysis.model import Analysis, Prediction, Verdict
+from fathom.report.charts import effect
+from fathom.report.format import ratio_interval
 from fathom.results import Campaign, Run
 
 Make = Callable[..., Campaign]
@@ -53,6 +55,24 @@ def test_headline_of_an_undecided_and_of_an_impossible_comparison(campaign: Make
     assert "rounds more needed." in undecided
     failed = analyse(campaign({"a": PER_ROW, "b": [*PER_ROW[:4], None]})).headline
     assert failed == "B and a are not comparable: b: 1 of 5 runs failed (input-output)."
+
+
+def test_two_rounds_that_differ_much_tell_nothing_and_get_no_interval(campaign: Make) -> None:
+    made = campaign({"a": [1000.0, 1000.0], "b": [3000.0, 500.0]})
+    found = analyse(made)
+    assert "1,225 against 1,000 IOPS (2 rounds tell nothing); two rounds are too few" in found.headline
+    (comparison,) = found.comparisons
+    assert ratio_interval(comparison.ratio) == "2 rounds tell nothing"
+    low, high = effect._range([comparison])
+    assert 0.3 < low < 0.5
+    assert 3 < high < 4
+
+
+def test_one_comparison_beside_overloads_is_said_as_one(campaign: Make) -> None:
+    found = analyse(campaign({"a": [1000.0, 1001.0], "b": [1000.0, 1100.0]}))
+    fixed = tuple(dataclasses.replace(one, verdict=Verdict.FIXED) for one in found.comparisons)
+    assert _without_verdict(fixed, {}).endswith("so it shows no difference in 1 comparison with a")
+    assert _without_verdict(found.comparisons, {}).startswith("1 comparison with a shows no difference")
 
 
 def test_headline_of_several_comparisons_names_the_largest(campaign: Make) -> None:

@@ -42,6 +42,40 @@ def test_a_variant_without_the_volume_is_its_own_run(of: Callable[..., Run]) -> 
     assert found.words == "nvme at read latency 3 ms"
 
 
+OFFS = (0.01, -0.01, 0.005, -0.005, 0.0)
+"""How the rounds of a ratio scatter: by 0.8 %."""
+
+
+@pytest.mark.parametrize(
+    ("verdict", "ratio", "ends", "flips"),
+    [
+        # One round outside of the margin of 2 %, by less than rounds scatter, and by more.
+        (Verdict.EQUIVALENT, 1.0, [1.03], False),
+        (Verdict.EQUIVALENT, 1.0, [1.05], True),
+        (Verdict.EQUIVALENT, 1.0, [0.97], False),
+        (Verdict.FASTER, 1.025, [1.015], False),
+        (Verdict.FASTER, 1.5, [1.015], True),
+        # Three rounds there tell their own scatter, which is larger than as assumed, or smaller.
+        (Verdict.EQUIVALENT, 1.0, [1.07, 0.99, 1.03], False),
+        (Verdict.EQUIVALENT, 1.0, [1.03, 1.031, 1.029], True),
+    ],
+)
+def test_scatter_is_no_other_answer(
+    of: Callable[..., Run], verdict: Verdict, ratio: float, ends: list[float], *, flips: bool
+) -> None:
+    """Two equal volumes of one model differ by chance at any latency; so few rounds stand behind an end."""
+    points = tuple((number, ratio * (1 + off)) for number, off in enumerate(OFFS, 1))
+    judged = dataclasses.replace(comparison(ratio), verdict=verdict, points=points)
+    tried = [
+        dataclasses.replace(of(cache, iops, "ebs", ("ebs", "high")), round=number)
+        for number, end in enumerate(ends, 1)
+        for cache, iops in (("none", 100.0), ("big", 100.0 * end))
+    ]
+    (found,) = sensitivity_of(judged, tried, [of("none", 100.0, "ebs"), of("big", 100.0 * ratio, "ebs")])
+    assert (found.flips, found.beyond) == (flips, True)
+    assert (found.rounds, found.ends) == (len(ends), (("ebs", "high"),))
+
+
 def test_an_end_of_a_volume_that_neither_has_says_nothing(of: Callable[..., Run]) -> None:
     own = [of("none", 100.0, "ebs"), of("big", 150.0, "ebs nvme"), of("small", 120.0, "ebs other")]
     tried = [of("small", 90.0, "ebs other", ("other", "low"))]

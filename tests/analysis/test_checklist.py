@@ -80,17 +80,31 @@ def test_a_large_buffer_pool_wants_large_pages(found: Make) -> None:
     assert found(SOUND | {"huge_pages": 0}, {"huge_pages": "try", "buffer_bytes": "16777216"}, server_cpus=1.0) == []
 
 
+CELL = {"name": "c", "metric": "iops", "value": 100.0, "unit": None, "where": {}, "calibrated": False, "source": ""}
+PUBLISHED = {"published": {"normalise": None, "cells": [CELL]}}
+EMULATES = {"device": {"logical_sector": 512, "physical_sector": 4096}}
+
+
+def test_emulated_sectors_are_named_only_where_they_matter(found: Make) -> None:
+    """Every second disk has them, and a log that a file system writes in its blocks does not notice."""
+    assert found(SOUND, disk=EMULATES, server_cpus=1.0) == []
+    misaligned = {"trace_flags": "1800 (log blocks)", "misaligned_log_writes": "3 lines: use trace flag 1800, or else"}
+    (finding,) = found(SOUND, misaligned, disk=EMULATES)
+    assert "sector size" in finding.evidence[0].sentence
+
+
 def test_a_disk_that_emulates_sectors_is_named_if_the_database_is_on_it(found: Make) -> None:
-    emulates = {"device": {"logical_sector": 512, "physical_sector": 4096}}
-    (finding,) = found(SOUND, disk=emulates, server_cpus=1.0)
+    emulates = EMULATES
+    (finding,) = found(SOUND, disk=emulates, study=PUBLISHED, server_cpus=1.0)
     assert "the disk takes sectors of 512 bytes and has 4096" in finding.evidence[0].sentence
     assert "nvme format" not in str(finding.remedies), "nobody can format a disk of a virtual machine so"
     for model, there in (("SAMSUNG MZQL2960", True), ("Amazon Elastic Block Store", False)):
         drive = {"device": emulates["device"] | {"name": "nvme0n1", "model": model}}
-        (finding,) = found(SOUND, disk=drive, server_cpus=1.0)
+        (finding,) = found(SOUND, disk=drive, study=PUBLISHED, server_cpus=1.0)
         assert ("nvme format" in str(finding.remedies)) == there
-    assert found(SOUND, disk={"device": {"logical_sector": 512, "physical_sector": 512}}, server_cpus=1.0) == []
-    elsewhere = {"places": {"data": {"kind": "volume"}}}
+    whole = {"device": {"logical_sector": 512, "physical_sector": 512}}
+    assert found(SOUND, disk=whole, study=PUBLISHED, server_cpus=1.0) == []
+    elsewhere = {"places": {"data": {"kind": "volume"}}, **PUBLISHED}
     assert found(SOUND, disk=emulates, study=elsewhere, server_cpus=1.0) == []
 
 

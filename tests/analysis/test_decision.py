@@ -15,6 +15,7 @@ from fathom.analysis.goals import miss_words
 from fathom.analysis.levels import amount
 from fathom.analysis.model import Analysis, Verdict
 from fathom.goals import outcomes_of
+from fathom.report.verdicts import words
 from fathom.results import Campaign, Run
 from fathom.unanswered import LeftOut
 
@@ -370,6 +371,8 @@ def test_hundreds_of_rounds_are_no_advice(second: list[float]) -> None:
     (finding,) = (one for one in found.findings if one.rule == "undecided")
     assert finding.remedies[0].action.startswith("Find the cause of the scatter")
     assert not finding.remedies[0].commands
+    assert "rounds more" not in found.headline
+    assert words(found.comparisons[0]) in ("undecided, too much scatter", "undecided")
 
 
 def offered(loads: dict[int, float], p99: dict[int, float], **study: Any) -> Analysis:

@@ -162,9 +162,9 @@ def test_slow_small_log_writes_are_read_modify_write() -> None:
 
 
 def logs(**cells: tuple[float, float, tuple[float, ...]]) -> Matrix:
-    """The matrix with other log writes: latency, p99 and passes of `small` (512 B) and `usual` (4 KiB)."""
+    """The matrix with other log writes: latency, p99, passes of `small` (512 B), `usual` (4 KiB), `large` (60 KiB)."""
     whole = matrix()
-    sizes = {512: cells.get("small"), 4096: cells.get("usual")}
+    sizes = {512: cells.get("small"), 4096: cells.get("usual"), 61440: cells.get("large")}
     made = []
     for cell in whole.cells:
         other = sizes.get(cell.step.bytes) if cell.step.name == "log write" else None
@@ -189,6 +189,19 @@ def test_nothing_is_said_of_blocks_that_the_scatter_may_turn_round(
     found = next(each for each in advise(place(), logs(small=small, usual=usual)) if each.rule == "log-small-blocks")
     assert ("too much to tell" not in found.what) is sure
     assert (found.confidence > 0.5) is sure
+
+
+@pytest.mark.parametrize(
+    ("passes", "sure"), [((0.3, 0.449, 1.25), False), ((0.3, 0.449, 0.46), False), ((0.44, 0.449, 0.46), True)]
+)
+def test_what_a_flush_costs_is_not_said_where_the_scatter_may_turn_it_round(
+    passes: tuple[float, ...], *, sure: bool
+) -> None:
+    measured = logs(usual=(0.317, 0.5, (0.31, 0.317, 0.33)), large=(0.449, 0.9, passes))
+    found = next(each for each in advise(place(), measured) if each.rule == "log-flush-cost")
+    assert ("too much to tell what the size of a flush costs" not in found.what) is sure
+    assert (found.what == "A flush costs nearly the same whatever it carries.") is sure
+    assert ("Commit many rows" in found.remedies[0].action) is sure
 
 
 def test_a_log_is_graded_only_where_every_pass_has_that_grade() -> None:

@@ -162,6 +162,15 @@ def test_equal_outcomes_of_several_comparisons_are_said_as_one(pair: report_scen
         assert banner(scene).word == word
 
 
+def test_who_may_lose_data_is_named(pair: report_scenes.Scene) -> None:
+    """Of a grid of variants and loads the headline need not say whose commits a crash takes."""
+    lost = "a power cut may take the last second"
+    one = dataclasses.replace(pair.analysis.comparisons[0], losses=(lost,))
+    analysis = dataclasses.replace(pair.analysis, comparisons=(one,), headline="The arrivals fix the rate.")
+    said = banner(report_scenes.Scene(analysis, pair.campaign)).rests_on
+    assert f"Write-back cache may lose data: {lost}." in said
+
+
 def test_the_verdict_of_a_chart_is_not_cut_where_it_hangs_on_an_assumption(pair: report_scenes.Scene) -> None:
     tried = (Sensitivity("disk", "disk at latency 3 ms", 0.5, flips=True),)
     plain = dataclasses.replace(pair.analysis.comparisons[0], guards=(), losses=(), sensitivity=tried)

@@ -12,6 +12,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import product
 
+import numpy as np
+
+from fathom.analysis import student
+from fathom.analysis.interval import Floats
 from fathom.analysis.model import Comparison, Sensitivity, Verdict
 from fathom.analysis.pairing import averaged, pair
 from fathom.analysis.variants import Variant, of_variant
@@ -23,6 +27,12 @@ _RANGE = re.compile(r".+ \((?P<low>.+) to (?P<high>.+)\)")
 
 Place = tuple[str, str] | None
 """A model and the end of its range, "low" or "high"; None where every model is as assumed."""
+
+_ALPHA = 0.05
+"""One-sided chance that an end is said to turn a verdict that it leaves as it is."""
+
+_PAIR, _FEWEST = 2, 3
+"""Rounds that have a scatter, and rounds whose own scatter tells enough."""
 
 _NAMED = 4
 """As many volumes of a model are named; of more it is told how many there are."""
@@ -152,10 +162,12 @@ def sensitivity_of(comparison: Comparison, tried: Sequence[Run], own: Sequence[R
         if not len(pairing.logs):
             continue
         log = float(pairing.logs.mean())
-        flips = _other_answer(comparison.verdict, log, log_margin(comparison.margin))
+        beyond = _other_answer(comparison.verdict, log, log_margin(comparison.margin))
+        flips = beyond and not _by_chance(comparison, pairing.logs)
         names = {place: _named_of(place[0], ours, theirs) for place in ends}
         words = [f"{name} at {_words_at(place, runs)}" for place, name in names.items()]
-        found.append(Sensitivity(listed(list(names.values())), listed(words), math.exp(log), flips))
+        of, where = listed(list(names.values())), listed(words)
+        found.append(Sensitivity(of, where, math.exp(log), flips, beyond, tuple(ends), len(pairing.logs)))
     return tuple(found)
 
 
@@ -185,6 +197,23 @@ def _other_answer(verdict: Verdict, log: float, margin: float) -> bool:
             return abs(log) >= margin
         case _:
             return False
+
+
+def _by_chance(comparison: Comparison, logs: Floats) -> bool:
+    """Whether what stands between an end and the verdict may be the scatter of rounds: random numbers make it as well.
+
+    Three rounds at the end tell their own scatter; for fewer that of the rounds as assumed has to do. Without any there
+    is nothing to compare with.
+    """
+    own = np.log([ratio for _, ratio in comparison.points])
+    known = logs if len(logs) >= _FEWEST else own
+    if len(known) < _PAIR or not len(own):
+        return False
+    noise = student.quantile(_ALPHA, len(known) - 1) * float(known.std(ddof=1))
+    log, margin = float(logs.mean()), log_margin(comparison.margin)
+    if comparison.verdict in (Verdict.FASTER, Verdict.SLOWER):
+        return abs(log - float(own.mean())) <= noise * math.sqrt(1 / len(logs) + 1 / len(own))
+    return abs(log) - noise / math.sqrt(len(logs)) < margin
 
 
 def end_words(figures: dict[str, str], end: str) -> str:

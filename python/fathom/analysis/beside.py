@@ -11,6 +11,7 @@ import re
 from collections.abc import Sequence
 
 from fathom.analysis.guard import Guard
+from fathom.analysis.missing import WORTH
 from fathom.analysis.model import Comparison, Verdict
 from fathom.analysis.words import effect, left_out, listed, pair, rounds, short
 from fathom.metrics import metric as metric_facts
@@ -43,7 +44,11 @@ def doubt_words(guard: Guard) -> str:
     seen = f" so far {_words(guard, 'is').removeprefix(short(guard.metric) + ' is ')}" if guard.change else ""
     most = f", and may be up to {effect(guard.most)} worse" if guard.most is not None else ""
     more = guard.more_rounds
-    settle = f"about {rounds(more)} more would tell" if more else "lengthen the runs, or find what makes it scatter"
+    settle = (
+        f"about {rounds(more)} more would tell"
+        if more and more <= WORTH
+        else "lengthen the runs, or find what makes it scatter"
+    )
     return f"not certain: {short(guard.metric)} is{seen}{most}; {settle}"
 
 

@@ -21,6 +21,7 @@ from fathom.analysis.holm import step_down_levels
 from fathom.analysis.interval import Floats, is_constant, mean_interval
 from fathom.analysis.lag import as_measured
 from fathom.analysis.looks import false_alarms, nominal_alpha, schedule, taken
+from fathom.analysis.missing import WORTH
 from fathom.analysis.model import Comparison, Estimate, Overload, SteadyState, Verdict
 from fathom.analysis.pairing import Pairing, averaged, baseline_of, pair, values_by_round
 from fathom.analysis.permutation import sign_flip_p
@@ -345,7 +346,7 @@ def _more_rounds(judged: _Judged, rules: Rules, pooled: float | None) -> tuple[i
     )
     more = wanted - len(logs)
     note = []
-    if more > samplesize.WORTH:
+    if more > WORTH:
         note.append(f"the ratio varies by {percent(pooled)} between rounds: find the cause before adding rounds")
     if wanted > samplesize.AFFORDABLE:
         return None, note

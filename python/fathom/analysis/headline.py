@@ -10,6 +10,7 @@ from fathom.analysis.beside import differing, differing_first, guard_words, seen
 from fathom.analysis.capacity import capacity
 from fathom.analysis.factors import load_words
 from fathom.analysis.figures import figures_in_words
+from fathom.analysis.missing import needed
 from fathom.analysis.model import DECIDED, Analysis, Comparison, Estimate, Group, Knee, Prediction, Verdict
 from fathom.analysis.variants import Variant, label, load_name, single, variant_key, without
 from fathom.analysis.words import (
@@ -26,7 +27,7 @@ from fathom.analysis.words import (
     quantity,
     rounds,
     short,
-    time,
+    tells_nothing,
 )
 from fathom.metrics import metric as metric_facts
 
@@ -38,8 +39,6 @@ WITHIN = 0.10
 """Published cells count as met within this relative error."""
 
 _BETTER = (Verdict.FASTER, Verdict.FASTER_SMALL, Verdict.EQUIVALENT)
-
-_TOO_FEW = {1: "one round is", 2: "two rounds are"}
 
 _MOST_LOADS = 3
 _MOST_BESIDE = 2
@@ -199,22 +198,6 @@ def _price(comparison: Comparison, at: str = "", who: str = "it", base: str = "t
     return said
 
 
-def needed(undecided: Sequence[Comparison], round_s: float | None) -> str:
-    """What would decide: `about 6 rounds more needed (12 min)`, of several comparisons from the first to the last."""
-    known = sorted({c.more_rounds for c in undecided if c.more_rounds})
-    if not known:
-        return "no affordable number of rounds would decide"
-    ends = [known[0], known[-1]] if len(known) > 1 else known
-    more = " to ".join(f"{end:,}" for end in ends[:-1]) + (" to " if len(ends) > 1 else "")
-    takes = f" ({' to '.join(time(end * round_s) for end in ends)})" if round_s else ""
-    have = max((c.ratio.n for c in undecided if c.ratio is not None), default=0)
-    if have in _TOO_FEW:
-        return f"{_TOO_FEW[have]} too few to tell how many are missing; run {ends[-1]} more{takes}"
-    rest = sum(not c.more_rounds for c in undecided)
-    left = f"; for {rest} of {len(undecided)} no affordable number would decide" if rest else ""
-    return f"about {more}{rounds(ends[-1])} more needed{takes}{left}"
-
-
 def _shared(comparison: Comparison, study: Mapping[str, Any]) -> str:
     """The levels both sides have in common, where some factor is not compared."""
     same = same_levels(comparison, study)
@@ -368,13 +351,15 @@ def largest(decided: Sequence[Comparison]) -> Comparison:
 def _without_verdict(comparisons: Sequence[Comparison], study: Mapping[str, Any]) -> str:
     """How comparisons ended that found no difference, and with what."""
     bases = {label(c.baseline, study, apart_from=c.variant) for c in comparisons}
-    among = f"{len(comparisons)} comparisons{f' with {bases.pop()}' if len(bases) == 1 else ''}"
+    alone = len(comparisons) == 1
+    among = f"{len(comparisons)} comparison{'' if alone else 's'}{f' with {bases.pop()}' if len(bases) == 1 else ''}"
     have = max((c.ratio.n for c in comparisons if c.ratio is not None), default=0)
     if all(c.verdict is Verdict.FIXED for c in comparisons):
         return f"the arrivals fix the {short(comparisons[0].metric)}, so it shows no difference in {among}"
     if all(c.verdict is Verdict.UNDECIDED for c in comparisons):
         after = f" after {rounds(have)}" if have else ""
-        return f"none of {among} shows a difference{_in(comparisons[0])}{after}"
+        none = f"{among} shows no difference" if alone else f"none of {among} shows a difference"
+        return f"{none}{_in(comparisons[0])}{after}"
     count = {v: sum(c.verdict is v for c in comparisons) for v in dict.fromkeys(c.verdict for c in comparisons)}
     told = ", ".join(f"{amount} {verdict.value}" for verdict, amount in count.items())
     return f"of {among} none shows a difference{_in(comparisons[0])}: {told}"
@@ -406,7 +391,7 @@ def _seen(comparison: Comparison, study: Mapping[str, Any]) -> str:
 
 def open_evidence(comparison: Comparison, ratio: Estimate) -> str:
     """What stands behind a ratio that has no better side: one that is undecided, or equivalent."""
-    if not ratio.has_interval or ratio.low == ratio.high:
+    if not ratio.has_interval or ratio.low == ratio.high or tells_nothing(ratio):
         return evidence(ratio)
     return f"{level(ratio.level)} interval {quotient(comparison, ratio)[1]}, {rounds(ratio.n)}"
 

@@ -134,13 +134,18 @@ class Sensitivity:
     Attributes:
         volumes: whose models assume, in words (`ebs`, `aws/gp3 (a and b)`); `words` says it with what was assumed:
             `ebs at latency 3 ms`.
-        ratio: improvement at that end; `flips` whether that is another answer than the verdict's.
+        ratio: improvement at that end; `flips` whether that is another answer than the verdict's, by more than chance.
+        beyond: whether the ratio lies where the answer is another, be it by chance.
+        ends: every (model, "low" or "high") that is not as assumed; `rounds` as many stand behind the ratio.
     """
 
     volumes: str
     words: str
     ratio: float
     flips: bool
+    beyond: bool = False
+    ends: tuple[tuple[str, str], ...] = ()
+    rounds: int = 1
 
 
 @dataclass(frozen=True)

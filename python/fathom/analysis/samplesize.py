@@ -17,9 +17,6 @@ MOST = 100_000
 LOOK_AGAIN = 5
 """Rounds after which to look again where fewer than FEWEST are there: their scatter tells next to nothing."""
 
-WORTH = 100
-"""Rounds beyond which the cause of the scatter comes first."""
-
 AFFORDABLE = 1_000
 """Rounds beyond which a number helps nobody: the cause of the variation must be found instead."""
 

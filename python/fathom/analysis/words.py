@@ -121,6 +121,12 @@ def boundless(end: float, value: float) -> str | None:
     return "∞" if end > value * _BOUNDLESS else None
 
 
+def tells_nothing(estimate: Estimate) -> str | None:
+    """`2 rounds tell nothing`, of rounds that differ so much that neither end of their interval says anything."""
+    ends = (boundless(end, estimate.value) for end in (estimate.low, estimate.high))
+    return f"{rounds(estimate.n)} tell nothing" if estimate.has_interval and all(ends) else None
+
+
 def effect_interval(estimate: Estimate, *, factor: bool = False) -> str:
     """The interval of a ratio in the terms of `effect`, in the direction of its point: `58 to 64`, `2.1 % to 4 %`."""
     if not _is_factor(max(estimate.value, 1 / estimate.value), factor):
@@ -200,6 +206,8 @@ def evidence(estimate: Estimate, *, factor: bool = False) -> str:
         return "one round, no interval"
     if estimate.low == estimate.high:
         return f"{estimate.method}, {rounds(estimate.n)}"
+    if (nothing := tells_nothing(estimate)) is not None:
+        return nothing
     return f"{level(estimate.level)} interval {effect_interval(estimate, factor=factor)}, {rounds(estimate.n)}"
 
 

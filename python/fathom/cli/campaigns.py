@@ -159,11 +159,19 @@ def carry_out(request: Request) -> None:
     try:
         with observer(quiet=request.quiet or request.as_json, jobs=request.jobs) as watching:
             found = execute(wanted, options, engine, watching)
-            if request.sensitivity is not False and (tries := sensitivity.missing(wanted, found)):
-                events, takes = sensitivity.cost(tries, found)
-                if request.sensitivity or (events <= sensitivity.CHEAP_EVENTS and not quick):
-                    note(f"trying the ends of what the models assume: {len(tries)} runs, about {takes:.0f} s")
-                    found = sensitivity.carry_out(wanted, tries, options, engine, note)
+            if request.sensitivity is not False:
+                for want, why in (
+                    (sensitivity.missing, "trying the ends of what the models assume"),
+                    (
+                        sensitivity.in_doubt,
+                        "an end seems to turn the verdict: more rounds there tell whether by chance",
+                    ),
+                ):
+                    tries = want(wanted, found)
+                    events, takes = sensitivity.cost(tries, found)
+                    if tries and (request.sensitivity or (events <= sensitivity.CHEAP_EVENTS and not quick)):
+                        note(f"{why}: {len(tries)} runs, about {takes:.0f} s")
+                        found = sensitivity.carry_out(wanted, tries, options, engine, note)
     except KeyboardInterrupt:
         note(f"stopped; finished runs are in {directory}; the same command resumes with the rest")
         raise typer.Exit(codes.STOPPED) from None

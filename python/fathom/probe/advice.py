@@ -23,6 +23,9 @@ _TIERS = ((0.5, "local NVMe"), (2.0, "an all-flash array"), (5.0, "a cloud volum
 _REWRITE = 1.3
 """512-byte writes that take this many times as long as 4 KiB ones are read-modify-write."""
 
+_LARGER = 2.0
+"""Writes of 60 KiB that take less than so many times as long as 4 KiB ones have nearly the cost of a flush alone."""
+
 _TOO_FAST_MS = 0.03
 """A flush of a volatile cache that returns sooner has stored nothing: flash programs a page in hundreds of µs."""
 
@@ -67,16 +70,8 @@ def _log(place: Storage, matrix: Matrix) -> Iterator[Finding]:
     if (small := writes.get(512)) is not None:
         yield _small_blocks(place, small, usual)
     large = writes.get(60 * KIB)
-    if large is not None and large.latency_ms < 2 * usual.latency_ms:
-        yield Finding(
-            "log-flush-cost",
-            LOG,
-            "A flush costs nearly the same whatever it carries.",
-            Severity.NOTE,
-            0.9,
-            (Evidence(f"60 KiB take {time_words(large.latency_ms)} where 4 KiB take {time_words(usual.latency_ms)}."),),
-            remedies=(Remedy("Commit many rows at a time, or let the database group commits."),),
-        )
+    if large is not None and large.latency_ms < _LARGER * usual.latency_ms:
+        yield _flush_cost(large, usual)
     cached = place.device is not None and place.device.write_cache == "write back"
     if cached and not place.system.in_memory and usual.latency_ms < _TOO_FAST_MS:
         yield Finding(
@@ -116,13 +111,43 @@ def _commits(usual: Cell, *, in_memory: bool) -> Finding:
     return Finding("log-commits", LOG, what, severity, 0.9, (Evidence(commits),))
 
 
+def _flush_cost(large: Cell, usual: Cell) -> Finding:
+    """What a flush costs by what it carries, unless the passes say both."""
+    took, usually = time_words(large.latency_ms), time_words(usual.latency_ms)
+    noise = _noise(large, usual)
+    if _may_turn(large.latency_ms / usual.latency_ms, _LARGER, noise):
+        what = (
+            f"60 KiB with their flush took {took} where 4 KiB took {usually}, but single passes differ by up to "
+            f"{noise:.1f} times: too much to tell what the size of a flush costs."
+        )
+        return Finding("log-flush-cost", LOG, what, Severity.NOTE, 0.4, remedies=(_AGAIN,))
+    return Finding(
+        "log-flush-cost",
+        LOG,
+        "A flush costs nearly the same whatever it carries.",
+        Severity.NOTE,
+        0.9,
+        (Evidence(f"60 KiB take {took} where 4 KiB take {usually}."),),
+        remedies=(Remedy("Commit many rows at a time, or let the database group commits."),),
+    )
+
+
+def _noise(*cells: Cell) -> float:
+    """By how many times the passes of a cell differ at most."""
+    return 1 + max(cell.scatter or 0.0 for cell in cells)
+
+
+def _may_turn(ratio: float, limit: float, noise: float) -> bool:
+    """Whether what passes differ by is enough to bring a ratio to the other side of a limit."""
+    return noise >= max(ratio, limit) / min(ratio, limit)
+
+
 def _small_blocks(place: Storage, small: Cell, usual: Cell) -> Finding:
     ratio = small.latency_ms / usual.latency_ms
     physical = place.device.physical_sector if place.device is not None else None
-    # What the passes differ by must not be enough to turn the answer into its opposite.
-    noise = 1 + max(cell.scatter or 0.0 for cell in (small, usual))
+    noise = _noise(small, usual)
     faster = None not in (small.p99_ms, usual.p99_ms) and (small.p99_ms or 0.0) < (usual.p99_ms or 0.0)
-    if noise >= max(ratio, _REWRITE) / min(ratio, _REWRITE) or (ratio >= _REWRITE and faster):
+    if _may_turn(ratio, _REWRITE, noise) or (ratio >= _REWRITE and faster):
         what = (
             f"512-byte log writes took {ratio:.1f} times as long as 4 KiB ones, but single passes differ by up to "
             f"{noise:.1f} times: too much to tell what the block size costs."

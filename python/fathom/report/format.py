@@ -10,7 +10,7 @@ import math
 from datetime import datetime
 from typing import TYPE_CHECKING
 
-from fathom.analysis.words import boundless
+from fathom.analysis.words import boundless, tells_nothing
 
 if TYPE_CHECKING:
     from fathom.analysis.model import Estimate
@@ -104,9 +104,11 @@ def ratio_value(estimate: Estimate | None) -> str:
 
 
 def ratio_interval(estimate: Estimate | None) -> str:
-    """`1.88 to 1.97`, with the decimals of `ratio_value`; `0 to ∞` where a few rounds that differ say nothing."""
+    """`1.88 to 1.97`, with the decimals of `ratio_value`; in words where a few rounds that differ tell nothing."""
     if estimate is None or not has_interval(estimate):
         return MISSING
+    if (nothing := tells_nothing(estimate)) is not None:
+        return nothing
     value, low, high = estimate.value, estimate.low, estimate.high
     least = boundless(low, value) or _factor(low, value, high)
     return f"{least} to {boundless(high, value) or _factor(high, value, low)}"

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 from fathom.analysis.beside import differing
 from fathom.analysis.guard import Guard
+from fathom.analysis.missing import WORTH
 from fathom.analysis.model import Comparison, Verdict
 from fathom.analysis.words import effect, quantity, short
 from fathom.metrics import metric
@@ -101,7 +102,8 @@ def words(comparison: Comparison) -> str:
     """The verdict in words, with its price, its margin or the rounds it still needs."""
     if comparison.verdict is Verdict.UNDECIDED and comparison.more_rounds is not None:
         few = comparison.ratio is None or comparison.ratio.n <= _TOO_FEW
-        more = f"about {plural(comparison.more_rounds, 'more round')}"
+        worth = comparison.more_rounds <= WORTH
+        more = f"about {plural(comparison.more_rounds, 'more round')}" if worth else "too much scatter"
         said = f"undecided, {'too few rounds' if few else more}"
     else:
         said = name(comparison)

@@ -15,7 +15,7 @@ from fathom.finding import Finding
 
 __all__ = ["Rule", "RuleInput", "advise", "rules"]
 
-_HELPERS = frozenset({"alike", "commands", "price", "reserve", "rule"})
+_HELPERS = frozenset({"alike", "commands", "price", "reserve", "rule", "waiting"})
 
 
 @cache

@@ -39,7 +39,7 @@ def find(given: RuleInput) -> Iterator[Finding]:
     places = given.study.get("places") or {}
     on_volumes = any(place.get("kind") == "volume" for place in places.values())
     points = [*_host(runs[0].environment), *_pages(runs), *_servers(runs)]
-    if not on_volumes:
+    if not on_volumes and (_compared_with_others(given.study) or _misaligned(runs)):
         points += _disk(runs[0].environment)
     if not points:
         return
@@ -138,6 +138,20 @@ def _disk(environment: Mapping[str, Any]) -> Iterator[Point]:
         )
 
 
+def _compared_with_others(study: Mapping[str, Any]) -> bool:
+    """Whether the study has published figures to compare its own with."""
+    return any(cell["value"] is not None for cell in (study.get("published") or {}).get("cells", ()))
+
+
+def _misaligned(runs: list[Run]) -> bool:
+    """Whether SQL Server reports log writes that are no multiple of the disk's own sector.
+
+    Other databases write their logs through a file system, in its blocks of 4 KiB: no such disk reads before these.
+    """
+    facts = ((_last(name), value) for run in runs for name, value in run.facts.items())
+    return any(name == "misaligned_log_writes" and "use trace flag 1800" in value for name, value in facts)
+
+
 def _can_be_formatted(device: Mapping[str, Any]) -> bool:
     """Whether it is an NVMe drive, and none that a cloud only shows as one."""
     rented = "Elastic Block Store" in str(device.get("model"))
@@ -195,8 +209,7 @@ def _servers(runs: list[Run]) -> Iterator[Point]:
             ),
         )
     flagged = any(name == "trace_flags" and "1800" in value for name, value in facts)
-    misaligned = any(name == "misaligned_log_writes" and "use trace flag 1800" in value for name, value in facts)
-    if misaligned and not flagged:
+    if _misaligned(runs) and not flagged:
         yield Point(
             "trace flag 1800",
             "not set, and SQL Server reports log writes that are not aligned to the disk's sectors",

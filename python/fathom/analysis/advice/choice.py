@@ -22,6 +22,7 @@ from fathom.analysis.advice.price import (
     worse,
 )
 from fathom.analysis.advice.rule import Rule, RuleInput
+from fathom.analysis.advice.waiting import without_storage
 from fathom.analysis.capacity import capacity, rising, stood_still, where_met
 from fathom.analysis.factors import same_load
 from fathom.analysis.headline import claim, over_loads, request_words, same_levels, unknown_words
@@ -263,13 +264,19 @@ def _unmet(goals: GoalAnswer, given: RuleInput) -> Finding:
     assert goals.nearest is not None
     who = label(goals.nearest, given.study)
     nearest = next(iter(of_variant(goals.standings, goals.nearest)))
+    first = {**nearest.variant, **nearest.missed[0]} if nearest.missed else nearest.variant
+    held = without_storage(given, first)
+    limit = f"the limit is {held.reasons}, not the storage" if held is not None else ""
+    faster = "" if limit else ", or try faster storage"
     if nearest.met and rising(nearest, given.study):
         most = label(nearest.met[-1], given.study)
-        action = f"Keep the load of {who} at or below {most}, or try faster storage."
+        action = f"Keep the load of {who} at or below {most}{faster or f': beyond it {limit}'}."
     elif nearest.met:
-        action = f"Use {who} {where_met(nearest, given.study)} only, or try faster storage."
+        action = f"Use {who} {where_met(nearest, given.study)} only{faster or f': elsewhere {limit}'}."
     elif goals.only_untold:
         action = "Measure longer or in more rounds: a percentile needs ten requests beyond it."
+    elif limit:
+        action = f"Try a lower load before choosing any of these: {limit}."
     else:
         action = "Try faster storage or a lower load before choosing any of these."
     lost = losses_by(goals.nearest, given) if nearest.met else ()

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-import re
+import math
 from collections.abc import Iterator, Mapping
 from typing import Any
 
 from fathom.analysis.advice.rule import Rule, RuleInput
+from fathom.analysis.advice.waiting import Waits, at_work, waits
 from fathom.analysis.variants import Variant, of_variant, place, resolved, variants_of
 from fathom.analysis.words import capital, quantity
 from fathom.finding import Evidence, Finding, Remedy, Severity
@@ -18,16 +19,13 @@ _IDLE = 0.60
 """Below this most work finds a processor free."""
 
 _QUEUED = 1.0
-"""Requests outstanding at the volume in the mean, from which on there always is one."""
+"""Requests outstanding at the volume, or sessions that wait for it, in the mean: from here on there always is one."""
 
-_STORAGE = re.compile(r"IO |LWLock WAL|PAGEIOLATCH|IO_COMPLETION|WRITELOG|LOGBUFFER")
-"""Waits for storage, as PostgreSQL and SQL Server call them."""
+_MORE = 1.5
+"""Times as many requests outstanding as there are users, from which on it is told: the log's writer adds some."""
 
-_NAMED = ("postgresql", "sqlserver")
-"""Databases whose waits tell whether a session waits for storage; the states of the others do not."""
-
-_PART = 0.15
-"""Of the sessions at work, from which on waits for storage matter."""
+_HALF = 0.5
+"""Of all users: where so many wait for storage it binds them, however few they are."""
 
 
 def find(given: RuleInput) -> Iterator[Finding]:
@@ -45,11 +43,11 @@ def find(given: RuleInput) -> Iterator[Finding]:
             continue
         # Servers may be confined to a few processors of a machine that has more.
         share = max(busy / cpus, (told or 0.0) / 100)
-        outstanding = _outstanding(measured)
-        said = _said(given.label(variant), busy, cpus, measured)
+        known = waits(given, variant)
+        said = _said(given, variant, busy, cpus, measured, known)
         if share >= _FULL:
             answers["processor"].append((variant, said))
-        elif share < _IDLE and outstanding is not None and outstanding >= _QUEUED and _sessions_wait(given, variant):
+        elif share < _IDLE and _waits_for_storage(given, variant, measured, known):
             answers["storage"].append((variant, said))
     if answers["processor"]:
         yield _finding(
@@ -102,27 +100,47 @@ def _busy(measured: Mapping[str, float]) -> float | None:
     return sum(measured.get(name, 0.0) for name in ("server_cpus", "driver_cpus", "volume_cpus"))
 
 
+def _waits_for_storage(given: RuleInput, variant: Variant, measured: Mapping[str, float], known: Waits | None) -> bool:
+    """Whether storage is what sessions wait for. Their own waits decide; without them, what is outstanding.
+
+    A disk counts the requests of every program, and the database's own writing in the background: more than the
+    sessions can be waiting for says nothing of them.
+    """
+    if known is not None:
+        users = _users(given, variant, measured)
+        enough = _QUEUED if users is None else min(_QUEUED, _HALF * users)
+        return known.storage_decides and known.storage >= enough
+    if "place_outstanding" not in measured:
+        # Of a server elsewhere, whose files are its own.
+        files = _of_files(measured)
+        return files is not None and files >= _QUEUED
+    limits = [_users(given, variant, measured)]
+    if (sessions := at_work(given, variant)) is not None:
+        # Who computes waits for nothing.
+        limits.append(sessions - measured["server_cpus"])
+    waiting = min((limit for limit in limits if limit is not None), default=math.inf)
+    return _QUEUED <= measured["place_outstanding"] <= waiting
+
+
+def _users(given: RuleInput, variant: Variant, measured: Mapping[str, float]) -> float | None:
+    """How many sessions the workload has at most; None where that is not known."""
+    found = resolved(given.study, variant)
+    demand, workload = found.get("demand") or {}, found.get("settings", {}).get("workload") or {}
+    counts = (demand.get("users"), workload.get("users"), measured.get("virtual_users"))
+    return next((float(count) for count in counts if isinstance(count, int | float)), None)
+
+
 def _outstanding(measured: Mapping[str, float]) -> float | None:
-    """Requests outstanding at the volume; of a server elsewhere at its files, rate times latency. None if untold."""
-    if "place_outstanding" in measured:
-        return measured["place_outstanding"]
+    """Requests outstanding at the volume; of a server elsewhere at its files. None if untold."""
+    return measured["place_outstanding"] if "place_outstanding" in measured else _of_files(measured)
+
+
+def _of_files(measured: Mapping[str, float]) -> float | None:
+    """Requests outstanding at the server's files, rate times latency; None if untold."""
     files = [f"{role}_file_{way}" for role in ("data", "log", "temp") for way in ("read", "write")]
     both = [(measured.get(f"{name}_iops"), measured.get(f"{name}_latency_ms")) for name in files]
     known = [rate * latency / 1000 for rate, latency in both if rate is not None and latency is not None]
     return sum(known) if known else None
-
-
-def _sessions_wait(given: RuleInput, variant: Variant) -> bool:
-    """Whether sessions wait for storage, as far as their waits are known.
-
-    What is outstanding may be the database's own writing in the background, which no session waits for.
-    """
-    databases = resolved(given.study, variant).get("wants", {}).get("databases", {})
-    named = [name for name, settings in databases.items() if settings.get("kind") in _NAMED]
-    waits = [run.waits.get(name, {}) for run in of_variant(given.campaign.runs, variant) if run.ok for name in named]
-    every = sum(sum(found.values()) for found in waits)
-    storage = sum(count for found in waits for wait, count in found.items() if _STORAGE.match(wait))
-    return not every or storage >= _PART * every
 
 
 def _processors(given: RuleInput, variant: Variant) -> float | None:
@@ -143,16 +161,26 @@ def _elsewhere(given: RuleInput) -> bool:
     return any((database.get("connect") or {}).get("host") for database in databases)
 
 
-def _said(label: str, busy: float, cpus: float, measured: Mapping[str, float]) -> str:
-    said = f"{label}: {busy:.2g} of {cpus:g} processors busy ({busy / cpus:.0%})"
+def _said(
+    given: RuleInput,
+    variant: Variant,
+    busy: float,
+    cpus: float,
+    measured: Mapping[str, float],
+    known: Waits | None,
+) -> str:
+    said = f"{given.label(variant)}: {busy:.2g} of {cpus:g} processors busy ({busy / cpus:.0%})"
     outstanding = _outstanding(measured)
     if outstanding is not None:
         said += f", {outstanding:.2g} outstanding at the volume"
+        users = _users(given, variant, measured)
+        if known is not None and users is not None and outstanding >= _MORE * users:
+            said += f" (more than {users:g} {'user waits' if users == 1 else 'users wait'} for)"
     for kind in ("read", "write"):
         latency = measured.get(f"place_{kind}_latency_ms")
         if latency is not None:
             said += f", a {kind} takes {quantity(latency, 'ms')}"
-    return said + "."
+    return f"{said}. {capital(known.words)}." if known is not None else f"{said}."
 
 
 RULE = Rule("processor", 65, find)

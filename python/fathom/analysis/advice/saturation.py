@@ -6,10 +6,11 @@ import math
 from collections.abc import Iterator
 
 from fathom.analysis.advice.rule import Rule, RuleInput
+from fathom.analysis.advice.waiting import without_storage
 from fathom.analysis.capacity import misses_goals
 from fathom.analysis.headline import saturation
 from fathom.analysis.model import Knee
-from fathom.analysis.variants import load_name
+from fathom.analysis.variants import load_name, matches
 from fathom.analysis.words import number, quantity
 from fathom.finding import Evidence, Finding, Remedy, Severity
 from fathom.metrics import metric
@@ -58,6 +59,13 @@ def _action(given: RuleInput, knee: Knee, at: float, word: str) -> str:
         return f"Keep the load at or below about {number(at)} {word}."
     met = max((load for load, _ in points if load < min(missed)), default=None)
     if met is None:
+        # A point's load is a number; the variant that ran may have it as a whole one.
+        ran = (run.variant for run in given.campaign.runs if matches(run.variant, points[0][1]))
+        held = next((found for variant in ran if (found := without_storage(given, variant)) is not None), None)
+        if held is not None:
+            return (
+                f"Try a lower load: the goals are missed at every one that was tried, by {held.reasons}, not storage."
+            )
         return "Try faster storage: the goals are missed at every load that was tried."
     return f"Keep the load at or below {number(met)} {word}: the goals are missed at {number(min(missed))}."
 

@@ -7,13 +7,16 @@ from collections.abc import Iterator, Sequence
 from fathom.analysis.advice import commands
 from fathom.analysis.advice.rule import Rule, RuleInput
 from fathom.analysis.beside import differing, differing_first, guard_words, seen_beside
+from fathom.analysis.missing import WORTH
 from fathom.analysis.model import Comparison, Verdict
-from fathom.analysis.samplesize import WORTH
 from fathom.analysis.words import capital, listed, rounds, time
 from fathom.finding import Evidence, Finding, Remedy, Severity
 
 _MOST = 3
 """Comparisons that are named."""
+
+_FEW = 2
+"""Rounds whose scatter says next to nothing."""
 
 _SCATTERS = "Find the cause of the scatter, lengthen the runs, or accept a wider margin before adding rounds."
 
@@ -38,9 +41,13 @@ def find(given: RuleInput) -> Iterator[Finding]:
         why = "At the scatter seen so far, no affordable number of rounds would decide."
         yield Finding("undecided", names, what, Severity.NOTE, 0.8, (Evidence(why),), remedies=(Remedy(_SCATTERS),))
         return
-    more, each = max(needed), given.analysis.round_s
+    worth = [more for more in needed if more <= WORTH] if have > _FEW else needed
+    if not worth:
+        yield _too_many(names, what, max(needed))
+        return
+    more, each = max(worth), given.analysis.round_s
     takes = f", {time(more * each)}" if each else ""
-    if have <= 2:
+    if have <= _FEW:
         why = (
             f"{rounds(have).capitalize()} are too few to tell how many are missing."
             if have == 2
@@ -50,14 +57,13 @@ def find(given: RuleInput) -> Iterator[Finding]:
     else:
         why = "At the scatter seen so far, four of five such comparisons have a verdict then."
         action = f"Run about {rounds(more)} more{takes}."
-    if have > 2 and more > WORTH:
-        yield _too_many(names, what, more)
-        return
     beside = differing_first([c for c in open_ones if differing(c)])[:_MOST]
     evidence = [Evidence(why), *(Evidence(f"{capital(given.label(c.variant))}: {seen_beside(c)}.") for c in beside)]
-    if len(needed) < len(open_ones):
-        rest = len(open_ones) - len(needed)
-        evidence.append(Evidence(f"{rest} of {len(open_ones)} stay open: no affordable number of rounds would decide."))
+    if rest := len(open_ones) - len(worth):
+        why = "no affordable number of rounds would decide"
+        if len(worth) < len(needed):
+            why = f"they take more than {WORTH} rounds at this scatter, whose cause comes first"
+        evidence.append(Evidence(f"{rest} of {len(open_ones)} stay open: {why}."))
     remedy = Remedy(
         action,
         commands.with_rounds(given.campaign, given.rounds + more),
@@ -65,7 +71,7 @@ def find(given: RuleInput) -> Iterator[Finding]:
         verify="The report then gives a verdict, or says how many rounds are still missing.",
     )
     yield Finding(
-        "undecided", names, what, Severity.NOTE, 0.6 if have > 2 else 0.3, tuple(evidence), remedies=(remedy,)
+        "undecided", names, what, Severity.NOTE, 0.6 if have > _FEW else 0.3, tuple(evidence), remedies=(remedy,)
     )
 
 

@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from fathom.analysis.model import Comparison
+from fathom.analysis.words import tells_nothing
 from fathom.report.document import Tone
 from fathom.report.format import has_interval, ratio, ratio_interval, ratio_value, tick
 from fathom.report.style.drawing import NARROW, SMALL, Drawing, label_column
@@ -98,11 +99,16 @@ def _range(comparisons: Sequence[Comparison]) -> tuple[float, float]:
         values += [value for _, value in comparison.points]
         for estimate in (comparison.ratio, comparison.equivalence):
             if estimate is not None:
-                values += [estimate.value, estimate.low, estimate.high]
+                values += [estimate.value, *([] if _empty(comparison) else [estimate.low, estimate.high])]
     known = [value for value in values if math.isfinite(value) and value > 0]
     low, high = min(known), max(known)
     room = (high / low) ** 0.06
     return low / room, high * room
+
+
+def _empty(comparison: Comparison) -> bool:
+    """Whether its rounds tell nothing: an axis that holds such an interval would hide what was measured."""
+    return comparison.ratio is not None and tells_nothing(comparison.ratio) is not None
 
 
 def _row(panel: Panel, place: int, row: EffectRow) -> None:
@@ -115,9 +121,9 @@ def _row(panel: Panel, place: int, row: EffectRow) -> None:
         **row.appearance.mark(5) | {"alpha": 0.55, "edge": None},
     )
     whole, inner = comparison.ratio, comparison.equivalence
-    if inner is not None and has_interval(inner) and inner.low > 0:
+    if inner is not None and has_interval(inner) and inner.low > 0 and not _empty(comparison):
         panel.line([(inner.low, place), (inner.high, place)], colour, 8, alpha=0.35, butt=True)
-    if whole is not None and has_interval(whole) and whole.low > 0:
+    if whole is not None and has_interval(whole) and whole.low > 0 and not _empty(comparison):
         panel.line([(whole.low, place), (whole.high, place)], colour, 2)
         for end in (whole.low, whole.high):
             panel.line([(end, place - 0.1), (end, place + 0.1)], colour, 2)

@@ -13,8 +13,8 @@ from fathom.analysis.capacity import where_met
 from fathom.analysis.headline import is_latency, quotient, saturation_words
 from fathom.analysis.model import Comparison, GoalAnswer, Verdict, soonest
 from fathom.analysis.transient import transients
-from fathom.analysis.variants import matches, variant_key, without
-from fathom.analysis.words import capital, effect_interval, effect_of, listed, short
+from fathom.analysis.variants import label, matches, variant_key, without
+from fathom.analysis.words import capital, effect_interval, effect_of, listed, short, tells_nothing
 from fathom.report import grid
 from fathom.report.context import Context
 from fathom.report.document import Banner, Block, Paragraph, Tone
@@ -167,6 +167,7 @@ def _of_comparison(context: Context, leading: Comparison) -> Banner:
         size, ends = effect_of(ratio, factor=factor), effect_interval(ratio, factor=factor) if known else ""
         if known and leading.verdict in (Verdict.UNDECIDED, Verdict.EQUIVALENT):
             size, ends = quotient(leading, ratio)
+        ends = tells_nothing(ratio) or ends
         facts.append(("Difference", size))
         facts += [(f"{level(ratio.level)} interval", ends)] if ends else []
         facts.append(("Rounds", f"{ratio.n}"))
@@ -198,8 +199,15 @@ def _rests_on(context: Context, leading: Comparison | None) -> tuple[str, ...]:
         said += _guards(leading)
     told = context.analysis.decision.told
     group = [leading] if leading is not None else list(told.comparisons) if told is not None else []
-    lost = dict.fromkeys(text for c in group for text in c.losses)
-    said += [f"May lose data: {text}." for text in lost if text not in context.analysis.headline]
+    lost: dict[str, dict[str, None]] = {}
+    for c in group:
+        for text in c.losses:
+            lost.setdefault(text, {})[label(c.variant, context.campaign.study, apart_from=c.baseline)] = None
+    said += [
+        f"{capital(listed(list(who)))} may lose data: {text}."
+        for text, who in lost.items()
+        if text not in context.analysis.headline
+    ]
     if leading is not None:
         said += [f"{capital(context.label(leading.baseline))} may lose data: {text}." for text in leading.spared]
     said += _lost_by_others(context, group, said)

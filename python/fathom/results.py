@@ -159,12 +159,12 @@ class Places:
         differences: what differs between their surroundings: dotted key, value at the first, value at the second.
         in_turn: whether each round was run at both places before the next: else all that changed between the two
             sessions is part of the difference. Always so in virtual time, which has no sessions.
-        scratch: the directory on the disk under test of each; None where that is the campaign's own.
+        scratch: the directory on the disk under test of each.
     """
 
     differences: tuple[tuple[str, str, str], ...]
     in_turn: bool
-    scratch: tuple[str | None, str | None] = (None, None)
+    scratch: tuple[str, str]
 
 
 @dataclass(frozen=True)

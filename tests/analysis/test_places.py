@@ -11,7 +11,7 @@ import pytest
 
 from fathom.analysis.analyse import analyse
 from fathom.analysis.model import Verdict
-from fathom.compare import merge
+from fathom.compare import measured_in, merge
 from fathom.errors import NotComparableError
 from fathom.finding import Severity
 from fathom.report import Report
@@ -72,8 +72,14 @@ def test_what_is_repeated_is_measured_on_the_same_disks() -> None:
     first, second = _campaign("a", 1.0), _campaign("bb", 1.3, first_minute=30)
     joined = merge(replace(first, scratch="/mnt/slow disk"), replace(second, scratch=None))
     commands = analyse(joined).findings[0].remedies[0].commands
-    assert commands[0].endswith("--rounds 1 --scratch '/mnt/slow disk' --out a-again")
-    assert commands[1].endswith("--rounds 1 --out bb-again")
+    assert commands[0].endswith("--rounds 1 --seed 7 --scratch '/mnt/slow disk' --out a-again")
+    assert commands[1].endswith("--rounds 1 --seed 7 --scratch /tmp/bb --out bb-again")
+
+
+def test_a_campaign_that_was_copied_is_measured_again_where_it_ran() -> None:
+    copied = _campaign("bb", 1.3, environments=[{**_HERE, "disk": {"directory": "/mnt/fast/bb"}}] * 5)
+    assert measured_in(copied) == "/mnt/fast/bb"
+    assert measured_in(_campaign("bb", 1.3, environments=[{**_HERE, "disk": {"directory": "bb"}}] * 5)) == "/tmp/bb"
 
 
 def test_places_that_were_measured_in_turn_are_chosen_between() -> None:

@@ -132,6 +132,7 @@ def test_a_verdict_that_hangs_on_a_guess_says_so(outcome: Callable[[str], tuple[
     assert found.comparisons[0].flipped
     assert not any(finding.rule == "choice" for finding in found.findings)
     assert any(finding.rule == "assumption" for finding in found.findings)
+    assert found.headline.endswith(" This holds only if the assumptions hold."), "`fathom list` shows nothing else"
 
 
 def test_a_ratio_of_three_decades_keeps_its_digits_and_a_load_is_no_choice(

@@ -11,6 +11,7 @@ import numpy as np
 from fathom.analysis.advice import RuleInput, advise
 from fathom.analysis.assumed import assumptions, sensitivity_of
 from fathom.analysis.compare import ALPHA, compare_all, false_alarms_of, looks_of
+from fathom.analysis.conditions import conditions
 from fathom.analysis.decision import decide
 from fathom.analysis.drift import find_drift
 from fathom.analysis.factors import amounts, load_factors
@@ -132,7 +133,7 @@ def analyse(campaign: Campaign) -> Analysis:
     analysis = replace(analysis, decision=made)
     return replace(
         analysis,
-        headline=headline(analysis, study, tables, runs),
+        headline=" ".join([headline(analysis, study, tables, runs), *conditions(analysis, campaign.places)]),
         findings=advise(RuleInput(campaign, study, analysis, rules, spent)),
     )
 

@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from fathom.analysis.capacity import where_met
+from fathom.analysis.conditions import apart
 from fathom.analysis.headline import is_latency, quotient, saturation_words
 from fathom.analysis.model import Comparison, GoalAnswer, Verdict, soonest
 from fathom.analysis.transient import transients
@@ -60,9 +61,10 @@ def build(context: Context) -> Sequence[Block]:
         banner = Banner(word, Tone.BAD if analysis.overloads else Tone.PLAIN, "", analysis.headline, (), rests)
     if not analysis.comparisons and context.ok_runs:
         blocks += figures(context)
-    places = context.campaign.places
-    if places is not None and not places.in_turn and banner.tone is Tone.GOOD:
-        banner = replace(banner, tone=Tone.WARN)
+    if apart(analysis, context.campaign.places):
+        joint = "and" if ", but " in banner.word else "but"
+        tone_of = Tone.WARN if banner.tone is Tone.GOOD else banner.tone
+        banner = replace(banner, word=f"{banner.word}, {joint} not measured in turn", tone=tone_of)
     banner = _with_goals(context, banner)
     return [replace(banner, word=capital(banner.word)), *blocks, *_caveats(context)]
 

@@ -347,6 +347,10 @@ def _of_predictions(context: Context) -> Banner:
 def _caveats(context: Context) -> list[Block]:
     """What weakens the answer must be in sight of it; nothing is said where nothing does."""
     said = ["tiny scale (--quick), no figure to rely on"] if context.campaign.quick else []
+    if context.campaign.edited:
+        said.append("study.toml was edited after the campaign began")
+    if torn := len({run.directory for run in context.campaign.runs if run.lost}):
+        said.append(f"files of {plural(torn, 'run')} are missing")
     if context.failed_runs:
         said.append(f"{plural(len(context.failed_runs), 'run')} failed")
     if idle := sum(nothing_done(run) for run in context.campaign.runs):

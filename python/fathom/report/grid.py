@@ -6,8 +6,7 @@ the same thing.
 
 from __future__ import annotations
 
-import statistics
-
+from fathom.analysis.figures import geometric_mean
 from fathom.analysis.model import Verdict
 from fathom.analysis.variants import Variant, label, numeric, of_variant, variant_key, without
 from fathom.analysis.words import capital, short
@@ -54,7 +53,11 @@ def grid(context: Context) -> Table | None:
 def _cell(context: Context, variant: Variant) -> Cell:
     over = next(iter(of_variant(context.analysis.overloads, variant)), None)
     found = next(iter(of_variant(context.analysis.comparisons, variant)), None)
-    value = found.values[0] if found is not None and found.values is not None else _geometric_mean(context, variant)
+    value = (
+        found.values[0]
+        if found is not None and found.values is not None
+        else geometric_mean(context.runs(variant), context.primary.name)
+    )
     # Its logarithms leave 4.9999999999 of 5, which would get decimals.
     value = None if value is None else float(f"{value:.12g}")
     if over is not None:
@@ -66,10 +69,3 @@ def _cell(context: Context, variant: Variant) -> Cell:
     if found is None or found.verdict is Verdict.OVERLOADED:
         return Cell(said, value)
     return Cell(f"{sign(found.verdict)} {said}", value, tone(found))
-
-
-def _geometric_mean(context: Context, variant: Variant) -> float | None:
-    """Of the metric over the finished runs, in its unit; 0 where a run had nothing, None where it was not measured."""
-    name = context.primary.name
-    values = [value for run in context.runs(variant) if (value := run.metrics.get(name)) is not None]
-    return statistics.geometric_mean(values) if values and min(values) > 0 else 0.0 if values else None

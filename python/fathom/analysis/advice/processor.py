@@ -8,7 +8,7 @@ from typing import Any
 
 from fathom.analysis.advice.rule import Rule, RuleInput
 from fathom.analysis.variants import Variant, of_variant, place, resolved, variants_of
-from fathom.analysis.words import capital, quantity
+from fathom.analysis.words import quantity
 from fathom.finding import Evidence, Finding, Remedy, Severity
 
 _FULL = 0.90
@@ -76,7 +76,7 @@ def _finding(given: RuleInput, found: list[tuple[Variant, str]], words: str, har
     return Finding(
         "processor",
         "server",
-        f"{capital(who)}{more}: {words}.",
+        f"{given.capital(who)}{more}: {words}.",
         Severity.NOTE,
         0.8,
         tuple(Evidence(said) for _, said in found[:4]),

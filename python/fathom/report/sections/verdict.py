@@ -66,7 +66,7 @@ def build(context: Context) -> Sequence[Block]:
         tone_of = Tone.WARN if banner.tone is Tone.GOOD else banner.tone
         banner = replace(banner, word=f"{banner.word}, {joint} not measured in turn", tone=tone_of)
     banner = _with_goals(context, banner)
-    return [replace(banner, word=capital(banner.word)), *blocks, *_caveats(context)]
+    return [replace(banner, word=context.capital(banner.word)), *blocks, *_caveats(context)]
 
 
 def _with_goals(context: Context, banner: Banner) -> Banner:
@@ -161,7 +161,7 @@ def _of_comparison(context: Context, leading: Comparison) -> Banner:
     if leading.values is not None:
         unit = context.primary.unit
         for variant, value in zip((leading.variant, leading.baseline), leading.values, strict=True):
-            facts.append((capital(context.label(variant)), quantity(value, unit)))
+            facts.append((context.capital(context.label(variant)), quantity(value, unit)))
     if ratio is not None and leading.verdict is not Verdict.FIXED:
         # In the words of the sentence above: the same difference in another form would be a second number to compare.
         factor = is_latency(leading)
@@ -203,7 +203,9 @@ def _rests_on(context: Context, leading: Comparison | None) -> tuple[str, ...]:
     lost = dict.fromkeys(text for c in group for text in c.losses)
     said += [f"May lose data: {text}." for text in lost if text not in context.analysis.headline]
     if leading is not None:
-        said += [f"{capital(context.label(leading.baseline))} may lose data: {text}." for text in leading.spared]
+        said += [
+            f"{context.capital(context.label(leading.baseline))} may lose data: {text}." for text in leading.spared
+        ]
     said += _lost_by_others(context, group, said)
     assumed = context.analysis.assumptions
     if assumed and context.campaign.clock == "virtual":
@@ -230,7 +232,7 @@ def _lost_by_others(context: Context, told: Sequence[Comparison], said: Sequence
         if who:
             more = [f"{len(who) - _MOST} more"] if len(who) > _MOST else []
             names = listed([*(context.label(one) for one in who[:_MOST]), *more])
-            lines.append(f"{capital(names)} may lose data: {lost}.")
+            lines.append(f"{context.capital(names)} may lose data: {lost}.")
     return lines
 
 
@@ -238,7 +240,9 @@ def _reserves(context: Context) -> list[str]:
     """Who does more than its storage sustains, soonest end first, as far as the headline has not said it."""
     found = sorted(context.analysis.reserves, key=lambda one: one.lasts_s)
     told = [one for one in found if all(text not in context.analysis.headline for text in (one.words, one.brief))]
-    said = [f"{capital(context.label(one.variant)) if one.variant else 'It'} {one.words}." for one in told[:_MOST]]
+    said = [
+        f"{context.capital(context.label(one.variant)) if one.variant else 'It'} {one.words}." for one in told[:_MOST]
+    ]
     more = len(told) - _MOST
     sources = listed(list(dict.fromkeys(one.source.value for one in told[_MOST:]))) if more > 0 else ""
     return said + ([f"{plural(more, 'further variant')} {sources}."] if more > 0 else [])
@@ -251,7 +255,9 @@ def _transients(context: Context) -> list[str]:
     told = {variant_key(variant) for variant in more}
     found = transients(context.campaign.runs, context.campaign.study, analysis.steady)
     mine = [(variant, words) for variant, words in found if variant_key(variant) not in told]
-    return [f"{capital(context.label(variant)) if variant else 'It'} {words}." for variant, words in mine[:_MOST]]
+    return [
+        f"{context.capital(context.label(variant)) if variant else 'It'} {words}." for variant, words in mine[:_MOST]
+    ]
 
 
 def _turning_goals(context: Context) -> list[str]:

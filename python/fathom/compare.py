@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
+from pathlib import Path
 from typing import Any
 
 from fathom.errors import NotComparableError
@@ -32,7 +33,9 @@ def merge(first: Campaign, second: Campaign) -> Campaign:
     """
     _check(first, second)
     names = place_names(first, second)
-    places = Places(tuple(differences(first, second)), _in_turn(first, second), (first.scratch, second.scratch))
+    places = Places(
+        tuple(differences(first, second)), _in_turn(first, second), (measured_in(first), measured_in(second))
+    )
     runs = [
         replace(run, id=f"{name}-{run.id}", variant={PLACE: name, **run.variant}, environment=kept)
         for name, campaign in zip(names, (first, second), strict=True)
@@ -62,6 +65,16 @@ def place_names(first: Campaign, second: Campaign) -> tuple[str, str]:
     """Short names for two places: the directories' names, told apart by A and B if they are equal."""
     names = (first.directory.resolve().name, second.directory.resolve().name)
     return names if names[0] != names[1] else (f"{names[0]} (A)", f"{names[1]} (B)")
+
+
+def measured_in(campaign: Campaign) -> str:
+    """The directory on the disk under test; without `--scratch` the campaign's own, where it was when it ran."""
+    if campaign.scratch is not None:
+        return campaign.scratch
+    disks = (run.environment.get("disk") or {} for run in campaign.runs)
+    # A campaign that was copied is read from another disk than it measured; a relative path leads nowhere from here.
+    known = (place for disk in disks if Path(place := str(disk.get("directory") or "")).is_absolute())
+    return next(known, str(campaign.directory))
 
 
 def differences(first: Campaign, second: Campaign) -> list[tuple[str, str, str]]:

@@ -77,12 +77,12 @@ def write_run(
     histograms: Mapping[str, list[Any]] | None = None,
     activity: Mapping[str, list[Any]] | None = None,
 ) -> Path:
-    """One run directory, whole.
+    """One run directory, whole; its `run.json` lists the files beside it.
 
     Args:
         runs: the directory of runs.
         name: the run directory's name.
-        documents: JSON file name to content.
+        documents: JSON file name to content, `run.json` among them.
         samples: columns of `SAMPLES`; None or empty for none.
         histograms: columns of `HISTOGRAMS`; None or empty for none.
         activity: columns of `ACTIVITY`; None or empty for none.
@@ -95,19 +95,24 @@ def write_run(
     """
     place = runs / name
     unfinished = runs / f".{name}"
+    tables = {
+        file: (columns, types)
+        for file, columns, types in (
+            ("samples.parquet", samples, SAMPLES),
+            ("histograms.parquet", histograms, HISTOGRAMS),
+            ("activity.parquet", activity, ACTIVITY),
+        )
+        if columns and columns[next(iter(types))]
+    }
+    files = [file for file in (*documents, *tables) if file != "run.json"]
     with writing(runs):
         try:
             shutil.rmtree(unfinished, ignore_errors=True)
             unfinished.mkdir()
-            for file, content in documents.items():
+            for file, content in {**documents, "run.json": {**documents["run.json"], "files": files}}.items():
                 _write_synced(unfinished / file, to_json(content))
-            for file, columns, types in (
-                ("samples.parquet", samples, SAMPLES),
-                ("histograms.parquet", histograms, HISTOGRAMS),
-                ("activity.parquet", activity, ACTIVITY),
-            ):
-                if columns and columns[next(iter(types))]:
-                    _write_synced(unfinished / file, _parquet(frame(columns, types)))
+            for file, (columns, types) in tables.items():
+                _write_synced(unfinished / file, _parquet(frame(columns, types)))
             sync_directory(unfinished)
             unfinished.rename(place)
             sync_directory(runs)

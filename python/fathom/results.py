@@ -11,7 +11,7 @@ import json
 import math
 from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -31,6 +31,9 @@ SENSITIVITY = "sensitivity"
 
 _FILE_OF = {name: f"{name}.json" for name in ("metrics", "environment", "volumes", "waits", "steps")}
 """Fields of a run that have files of their own."""
+
+_OF_EVERY_RUN = ("samples.parquet", "histograms.parquet")
+"""What every finished run leaves that completed a request."""
 
 REASONS = {
     "unavailable": "what the run needs is not available here (a kernel feature, a program, a privilege, a path)",
@@ -70,6 +73,8 @@ class Run:
         assumed: (model, "low" or "high") of a run that tries an end of what a model assumes; else None.
         facts: small facts the workload reported (a SQLite version, a fallback from direct I/O).
         steps: of a sequence of virtual users; empty without one.
+        lost: data files that are missing although every run like this leaves them; of runs that list their files such
+            a loss is an error.
         of_level: whether this is one level of such a run (`analysis.sequence`): what it left is that of its steps.
     """
 
@@ -94,6 +99,7 @@ class Run:
     waits: dict[str, dict[str, float]] = field(default_factory=dict)
     assumed: tuple[str, str] | None = None
     steps: tuple[Step, ...] = ()
+    lost: tuple[str, ...] = ()
     of_level: bool = False
 
     @property
@@ -159,12 +165,12 @@ class Places:
         differences: what differs between their surroundings: dotted key, value at the first, value at the second.
         in_turn: whether each round was run at both places before the next: else all that changed between the two
             sessions is part of the difference. Always so in virtual time, which has no sessions.
-        scratch: the directory on the disk under test of each; None where that is the campaign's own.
+        scratch: the directory on the disk under test of each.
     """
 
     differences: tuple[tuple[str, str, str], ...]
     in_turn: bool
-    scratch: tuple[str | None, str | None] = (None, None)
+    scratch: tuple[str, str]
 
 
 @dataclass(frozen=True)
@@ -389,6 +395,13 @@ def read_run(place: Path) -> Run:
         raise damaged(place / "run.json", f"{problem} is missing or has the wrong type") from None
     if wrong := misfit(run):
         raise damaged(place / _FILE_OF.get(wrong[0], "run.json"), wrong[1])
+    if "files" in facts:
+        for name in facts["files"] if isinstance(facts["files"], list) else ():
+            if not (place / str(name)).is_file():
+                raise damaged(place / str(name), "the run left it, and it is missing")
+    elif run.ok and any(run.metrics.values()):
+        # Written before runs listed their files: whatever completed a request left both.
+        run = replace(run, lost=tuple(name for name in _OF_EVERY_RUN if not (place / name).is_file()))
     if not isinstance((run.environment.get("disk") or {}).get("device") or {}, dict):
         raise damaged(place / "environment.json", "disk.device is no object")
     return run

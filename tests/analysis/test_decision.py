@@ -124,11 +124,11 @@ def test_a_difference_within_the_margin_does_not_stand_before_one_that_is_felt()
     found = analyse(dataclasses.replace(flat, clock="virtual"))
     verdicts = [c.verdict for c in found.comparisons if c.variant[FACTOR] == "deep"]
     assert Verdict.FASTER_SMALL in verdicts
-    assert found.headline.startswith("Flat is 1.54 × slower than a at read 100%")
-    assert "Deep brings no more within 2 %." in found.headline
+    assert found.headline.startswith("flat is 1.54 × slower than a at read 100%")
+    assert "deep brings no more within 2 %." in found.headline
     assert advice(found) == "Stay with a."
     found = analyse(dataclasses.replace(mixed(deep), clock="virtual"))
-    assert found.headline.startswith("Deep and a are equivalent within 2 % at both loads")
+    assert found.headline.startswith("deep and a are equivalent within 2 % at both loads")
     assert advice(found) == "Choose by price or simplicity, not by speed."
 
 

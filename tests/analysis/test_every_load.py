@@ -102,7 +102,7 @@ def test_of_variants_that_are_alike_each_guard_is_told() -> None:
 
 def test_of_loads_that_are_alike_each_guard_is_told() -> None:
     found = judged({"a": OLD, "b": {1: (1001.0, 5.0), 16: (5001.0, 50.0)}})
-    assert found.headline.startswith("B and a are equivalent within 2 % at both loads, but b")
+    assert found.headline.startswith("b and a are equivalent within 2 % at both loads, but b")
     assert first(found).remedies[0].action == "Prefer a: b is no faster and has a price."
     assert first(found).severity == "warning"
 
@@ -121,10 +121,10 @@ def test_equal_speed_with_a_better_tail_is_preferred() -> None:
 
 def test_a_variant_without_a_price_goes_before_one_that_gains_a_little_more() -> None:
     found = judged({"a": {1: (1000.0, 5.0)}, "b": {1: (1300.0, 50.0)}, "c": {1: (1285.0, 5.0)}})
-    assert found.headline.startswith("C is 28 % faster than a")
-    assert "B is 30 % faster than a" in found.headline
+    assert found.headline.startswith("c is 28 % faster than a")
+    assert "b is 30 % faster than a" in found.headline
     assert first(found).remedies[0].action == "Choose c."
-    assert any(one.sentence.startswith("B gains more, but p99 latency is 10.0 ×") for one in first(found).evidence)
+    assert any(one.sentence.startswith("b gains more, but p99 latency is 10.0 ×") for one in first(found).evidence)
 
 
 def test_the_best_is_that_of_all_loads_and_not_of_those_that_are_decided() -> None:

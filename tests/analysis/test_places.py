@@ -11,10 +11,13 @@ import pytest
 
 from fathom.analysis.analyse import analyse
 from fathom.analysis.model import Verdict
-from fathom.compare import merge
+from fathom.compare import measured_in, merge
 from fathom.errors import NotComparableError
 from fathom.finding import Severity
 from fathom.report import Report
+from fathom.report.context import Context
+from fathom.report.document import Banner
+from fathom.report.sections import verdict
 from fathom.results import Campaign, Run
 
 _HERE: dict[str, Any] = {"machine": {"cpu": "A", "kernel": "6.1"}, "build": {"commit": "abc"}}
@@ -53,6 +56,12 @@ def _campaign(name: str, factor: float, *, first_minute: int = 0, apart: int = 1
     return Campaign(Path("/tmp") / name, study, "", 7, "real", runs, 5)
 
 
+def _word(campaign: Campaign) -> str:
+    """The first words of the report's box."""
+    blocks = verdict.build(Context(analyse(campaign), campaign))
+    return next(block.word for block in blocks if isinstance(block, Banner))
+
+
 def _one_after_the_other(**of_b: Any) -> Campaign:
     return merge(_campaign("a", 1.0), _campaign("bb", 1.3, first_minute=30, **of_b))
 
@@ -66,14 +75,22 @@ def test_places_that_were_not_measured_in_turn_get_a_verdict_and_no_advice_to_ch
     assert (card.rule, card.severity) == ("sessions", Severity.WARNING)
     assert "fathom compare a-again bb-again --rounds 5" in card.remedies[0].commands
     assert any("one after the other" in warning for warning in found.warnings)
+    assert found.headline.endswith(" The two were not measured in turn.")
+    assert _word(_one_after_the_other()) == "▲ faster, but not measured in turn"
 
 
 def test_what_is_repeated_is_measured_on_the_same_disks() -> None:
     first, second = _campaign("a", 1.0), _campaign("bb", 1.3, first_minute=30)
     joined = merge(replace(first, scratch="/mnt/slow disk"), replace(second, scratch=None))
     commands = analyse(joined).findings[0].remedies[0].commands
-    assert commands[0].endswith("--rounds 1 --scratch '/mnt/slow disk' --out a-again")
-    assert commands[1].endswith("--rounds 1 --out bb-again")
+    assert commands[0].endswith("--rounds 1 --seed 7 --scratch '/mnt/slow disk' --out a-again")
+    assert commands[1].endswith("--rounds 1 --seed 7 --scratch /tmp/bb --out bb-again")
+
+
+def test_a_campaign_that_was_copied_is_measured_again_where_it_ran() -> None:
+    copied = _campaign("bb", 1.3, environments=[{**_HERE, "disk": {"directory": "/mnt/fast/bb"}}] * 5)
+    assert measured_in(copied) == "/mnt/fast/bb"
+    assert measured_in(_campaign("bb", 1.3, environments=[{**_HERE, "disk": {"directory": "bb"}}] * 5)) == "/tmp/bb"
 
 
 def test_places_that_were_measured_in_turn_are_chosen_between() -> None:
@@ -83,6 +100,14 @@ def test_places_that_were_measured_in_turn_are_chosen_between() -> None:
     assert in_turn.places.in_turn
     assert found.decision.taken == {"place": "bb"}
     assert found.findings[0].rule == "choice"
+    assert "in turn" not in found.headline + _word(in_turn)
+
+
+def test_places_without_a_difference_need_no_word_about_sessions() -> None:
+    sides = _campaign("a", 1.0), _campaign("bb", 1.3, first_minute=30)
+    undecided = merge(*(replace(one, runs=one.runs[:1]) for one in sides))
+    assert {c.verdict for c in analyse(undecided).comparisons} == {Verdict.UNDECIDED}
+    assert "in turn" not in analyse(undecided).headline + _word(undecided)
 
 
 def test_what_changed_within_a_place_forbids_a_verdict() -> None:

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from fathom.analysis.pairing import baseline_of, pair, values_by_round
-from fathom.analysis.variants import label, matches, place, variant_key, variants_of
+from fathom.analysis.variants import given_names, label, matches, place, variant_key, variants_of
+from fathom.analysis.words import capital
 from fathom.results import Run
 
 A, B = {"volumes.data.size": "40GiB", "workload.users": 8}, {"volumes.data.size": "40GiB", "workload.users": 16}
@@ -34,6 +35,27 @@ def test_label_names_what_differs() -> None:
     assert label(A, {}) == "size 40GiB, 8 users"
     assert label({"w.direct_io": True, "w.mode": "barrier"}, {}) == "direct io on, barrier"
     assert label({}, {}) == "as written"
+
+
+def test_a_parameter_of_a_database_keeps_its_spelling() -> None:
+    assert label({"databases.pg.settings.synchronous_commit": "off"}, {}) == "synchronous_commit off"
+    assert label({"workload.innodb_flush_log_at_trx_commit": 0}, {}) == "innodb_flush_log_at_trx_commit 0"
+    assert capital("synchronous_commit off is faster.") == "synchronous_commit off is faster."
+
+
+def test_a_sentence_does_not_change_a_name_that_people_gave() -> None:
+    study = {
+        "factors": {"place": ["ca", "cb"], "cache": ["none"]},
+        "labels": {"x": {"1": "pg"}},
+        "volumes": {"log": {}},
+    }
+    names = given_names(study)
+    assert [capital(text, names) for text in ("ca is slower", "pg: fast", "log and data")] == [
+        "ca is slower", "pg: fast", "log and data"
+    ]  # fmt: skip
+    assert [capital(text, names) for text in ("no cache", "none of them", "logs")] == [
+        "No cache", "None of them", "Logs"
+    ]  # fmt: skip
 
 
 def test_label_takes_the_words_of_the_study() -> None:

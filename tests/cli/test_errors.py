@@ -251,11 +251,12 @@ def test_a_locale_without_a_character_costs_no_output() -> None:
     ascii_only = {**os.environ, "LC_ALL": "C", "PYTHONIOENCODING": "ascii"}
     program = (
         "from fathom.cli import app, main, output\n"
-        "app.build = lambda: lambda **_: (output.print_json({'a': '\\u2013'}), print('\\u2013 x'))\n"
+        "app.build = lambda: lambda **_: (output.print_json({'a': '\\u2013'}), "
+        "print('\\u25b2 \\u25bc \\u2014 8.0 \\u00d7'))\n"
         "main()"
     )
     done = subprocess.run([sys.executable, "-c", program], env=ascii_only, capture_output=True, text=True, check=False)
-    assert done.stdout == '{\n  "a": "\\u2013"\n}\n? x\n', done.stderr
+    assert done.stdout == '{\n  "a": "\\u2013"\n}\n+ - ? 8.0 x\n', done.stderr
 
 
 def test_an_interrupt_before_a_command_begins_is_no_traceback() -> None:

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from fathom.cli.finding import sentence
+from fathom.cli.finding import sentence, value_words
 from fathom.goals import Goal
 from fathom.search import First, Found, Highest
 
@@ -38,6 +38,14 @@ rounds = 1
 latency_p99_ms = "< 20ms"
 refused = "<= 0"
 """
+
+
+@pytest.mark.parametrize(
+    ("value", "unit", "words"),
+    [(17_680.0, "ms", "17.7 s"), (17_680.0, "IOPS", "17,680 IOPS"), (5.004, "ms", "5.004 ms"), (0.0, "", "0")],
+)
+def test_a_value_that_missed_is_told_without_an_exponent(value: float, unit: str, words: str) -> None:
+    assert value_words(value, unit) == words
 
 
 @pytest.fixture

@@ -72,3 +72,24 @@ def test_completion_scripts_are_offered() -> None:
     done = subprocess.run(["bash", "-c", command], env=environment, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
     assert "_fathom_completion" in done.stdout
+
+
+@pytest.mark.parametrize(
+    ("typed", "offered"),
+    [
+        ("doc writeb", "writeback"),
+        ("catalogue aws/gp", "aws/gp2\naws/gp3"),
+        ("new study --from volume-s", "volume-swap"),
+    ],
+)
+def test_the_shell_completes_names(typed: str, offered: str) -> None:
+    environment = {
+        "PYTHONPATH": str(ROOT / "python"),
+        "PATH": "/usr/bin:/bin",
+        "_FATHOM_COMPLETE": "complete_bash",
+        "COMP_WORDS": f"fathom {typed}",
+        "COMP_CWORD": str(len(typed.split())),
+    }
+    code = "import sys\nsys.argv = ['fathom']\nfrom fathom.cli import main\nmain()"
+    done = subprocess.run([sys.executable, "-c", code], env=environment, capture_output=True, text=True, check=False)
+    assert done.stdout.strip() == offered, done.stderr

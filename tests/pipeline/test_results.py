@@ -11,8 +11,10 @@ from typing import Any
 import pytest
 
 from fathom import results
+from fathom.analysis.analyse import analyse
 from fathom.errors import CampaignError, ResultsError
 from fathom.plan import plan
+from fathom.report import Report
 from fathom.run import Options, execute
 from fathom.study import Study
 
@@ -56,6 +58,8 @@ DAMAGES: dict[str, tuple[Callable[[Path], Any], str]] = {
     "no resolved study": (lambda d: edited(d / "plan.json", study=None), "plan.json: damaged: no study"),
     "binary": (lambda d: (run_of(d) / "run.json").write_bytes(b"\xff\xfe\x00"), "not UTF-8"),
     "no metrics": (lambda d: (run_of(d) / "metrics.json").unlink(), "metrics.json: damaged"),
+    "no samples": (lambda d: (run_of(d) / "samples.parquet").unlink(), "samples.parquet: damaged: the run left it"),
+    "no histograms": (lambda d: (run_of(d) / "histograms.parquet").unlink(), "histograms.parquet: damaged"),
     "words for a metric": (
         lambda d: (run_of(d) / "metrics.json").write_text('{"iops": "abc"}'),
         "metrics.json: damaged: iops is no number",
@@ -108,6 +112,23 @@ def test_damaged_samples_are_named_when_they_are_read(copy: Path) -> None:
     run = results.read(copy).runs[0]
     with pytest.raises(ResultsError, match=r"samples\.parquet: damaged"):
         run.samples()
+
+
+def test_a_run_of_before_files_were_listed_says_what_it_lost(copy: Path) -> None:
+    (run_of(copy) / "samples.parquet").unlink()
+    edited(run_of(copy) / "run.json", files=None)
+    found = results.read(copy)
+    assert [run.lost for run in found.runs][:2] == [("samples.parquet",), ()]
+    analysis = analyse(found)
+    assert any("Files are missing: samples.parquet of 1 run;" in warning for warning in analysis.warnings)
+    assert "Read with care: files of 1 run are missing" in Report(analysis, found).markdown()
+
+
+def test_an_edited_study_is_told_beside_the_answer(copy: Path) -> None:
+    with (copy / "study.toml").open("a", encoding="utf-8") as study:
+        study.write("# an afterthought\n")
+    found = results.read(copy)
+    assert "study.toml was edited after the campaign began" in Report(analyse(found), found).markdown()
 
 
 def test_a_damaged_run_can_be_deleted_and_is_repeated(

@@ -17,14 +17,16 @@ from rich.console import Console
 
 from fathom import sensitivity
 from fathom.analysis.analyse import analyse
-from fathom.analysis.model import Analysis
+from fathom.analysis.model import DECIDED, Analysis
 from fathom.cli.output import plain
 from fathom.compare import merge
 from fathom.engine import core
 from fathom.plan import plan
 from fathom.report import Report
 from fathom.report.context import Context
+from fathom.report.document import Table
 from fathom.report.plain import map_strings
+from fathom.report.sections import verdict
 from fathom.results import Campaign, read
 from fathom.run import Options, execute
 from fathom.study import load
@@ -132,6 +134,7 @@ def test_a_verdict_that_hangs_on_a_guess_says_so(outcome: Callable[[str], tuple[
     assert found.comparisons[0].flipped
     assert not any(finding.rule == "choice" for finding in found.findings)
     assert any(finding.rule == "assumption" for finding in found.findings)
+    assert found.headline.endswith(" This holds only if the assumptions hold."), "`fathom list` shows nothing else"
 
 
 def test_a_ratio_of_three_decades_keeps_its_digits_and_a_load_is_no_choice(
@@ -348,3 +351,15 @@ def test_what_burst_credits_made_is_not_chosen_by_price(outcome: Callable[[str],
     assert "but gp2 lives on burst credits: 3,000 IOPS for 33 min more, then 300 IOPS" in found.headline
     assert [finding.rule for finding in found.findings] == ["alike", "burst-credits", "assumption"]
     assert found.findings[0].remedies[0].action == "Prefer gp3 for a load that lasts: it needs no burst credits."
+
+
+def test_the_grid_has_the_values_of_the_sentence(outcome: Callable[[str], tuple[Campaign, Analysis]]) -> None:
+    campaign, found = outcome("loads")
+    grid = next(table for table in verdict.build(Context(found, campaign)) if isinstance(table, Table))
+    assert grid.note.startswith("Geometric means over the rounds")
+    cells = {cell.value for row in grid.rows for cell in row}
+    compared = [c.values for c in found.comparisons if c.values is not None and c.verdict in DECIDED]
+    assert compared
+    assert all(
+        any(cell == pytest.approx(value) for cell in cells if isinstance(cell, float)) for c in compared for value in c
+    )

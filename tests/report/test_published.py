@@ -183,10 +183,10 @@ def test_the_improvement_is_told_for_every_load_and_cache_size(
 
 
 def test_a_single_line_is_named_in_the_caption(report: Callable[[str], Document]) -> None:
-    assert not chart(report(CACHES), "improvement-load").caption.startswith("Small")
+    assert not chart(report(CACHES), "improvement-load").caption.startswith("small")
     one = CACHES.replace('["none", "small", "large"]', '["none", "small"]')
     one = "\n".join(line for line in one.splitlines() if not line.startswith("large"))
-    assert chart(report(one), "improvement-load").caption.startswith("Small. Marks are rounds")
+    assert chart(report(one), "improvement-load").caption.startswith("small. Marks are rounds")
 
 
 def test_sizes_of_requests_are_drawn_where_they_vary(report: Callable[[str], Document]) -> None:

@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 import report_scenes
 
+from fathom.analysis.guard import Guard
 from fathom.analysis.model import Estimate, Reserve, Sensitivity, Source, Verdict
 from fathom.report.build import build
 from fathom.report.context import INPUTS, Context
@@ -181,6 +182,17 @@ def test_the_verdict_of_a_chart_is_not_cut_where_it_hangs_on_an_assumption(pair:
         words = brief(dataclasses.replace(plain, verdict=verdict))
         assert words == said
         assert text_width(f"= {words}") <= 266
+
+
+def test_the_verdict_of_a_chart_is_not_cut_where_rounds_are_missing(pair: report_scenes.Scene) -> None:
+    found = dataclasses.replace(pair.analysis.comparisons[0], verdict=Verdict.UNDECIDED, more_rounds=392, guards=())
+    worse = Guard("latency_p99_ms", 8.0, 40.0, 5.0, worse=True)
+    for comparison, said in (
+        (found, "undecided, about 392\u00a0more rounds"),
+        (dataclasses.replace(found, guards=(worse,)), "undecided, at a price"),
+    ):
+        assert brief(comparison) == said
+        assert text_width(f"? {said}") <= 266
 
 
 def test_a_load_is_not_a_setting_to_choose(tmp_path: Path) -> None:

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import io
 import re
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 import report_scenes
 from rich.console import Console
 
+from fathom.finding import Remedy
 from fathom.report import Report
 
 GOLDEN = Path(__file__).parent / "golden"
@@ -40,5 +42,16 @@ def test_a_narrow_terminal_gets_lists_instead_of_broken_words(pair: report_scene
     console = Console(file=io.StringIO(), width=40)
     Report(pair.analysis, pair.campaign).print(console)
     lines = console.file.getvalue().splitlines()  # type: ignore[attr-defined]
-    assert max(len(line) for line in lines) <= 40
+    settings = tuple(f"     {line}" for one in pair.analysis.findings for r in one.remedies for line in r.commands)
+    assert max(len(line) for line in lines if not line.startswith(settings)) <= 40
     assert {"  Verdict: ▲ faster", "  Ratio: 1.24\u00a0×", "  Interval: 1.23 to 1.26"} <= set(lines)
+
+
+def test_a_command_stays_one_line_to_copy(pair: report_scenes.Scene) -> None:
+    command = f"fathom run {'long/' * 30}study.toml --rounds 5 --out again"
+    finding = replace(pair.analysis.findings[0], remedies=(Remedy("Repeat it.", (command,)),))
+    console = Console(file=io.StringIO(), width=80)
+    Report(replace(pair.analysis, findings=(finding,)), pair.campaign).print(console)
+    lines = console.file.getvalue().splitlines()  # type: ignore[attr-defined]
+    assert f"     {command}" in lines
+    assert max(len(line) for line in lines if command not in line) <= 80

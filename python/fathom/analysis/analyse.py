@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
@@ -11,6 +12,7 @@ import numpy as np
 from fathom.analysis.advice import RuleInput, advise
 from fathom.analysis.assumed import assumptions, sensitivity_of
 from fathom.analysis.compare import ALPHA, compare_all, false_alarms_of, looks_of
+from fathom.analysis.conditions import conditions
 from fathom.analysis.decision import decide
 from fathom.analysis.drift import find_drift
 from fathom.analysis.factors import amounts, load_factors
@@ -34,7 +36,7 @@ from fathom.analysis.summarise import metrics_present, summarise
 from fathom.analysis.unflushed import with_losses
 from fathom.analysis.usl import fit_scalability
 from fathom.analysis.variants import of_variant, resolved, variant_key, variants_of
-from fathom.analysis.words import capital, fluctuating, level, percent, short, too_few
+from fathom.analysis.words import capital, fluctuating, level, listed, percent, short, too_few
 from fathom.goals import outcomes
 from fathom.results import Campaign, Places, Run
 from fathom.tail import few
@@ -132,7 +134,7 @@ def analyse(campaign: Campaign) -> Analysis:
     analysis = replace(analysis, decision=made)
     return replace(
         analysis,
-        headline=headline(analysis, study, tables, runs),
+        headline=" ".join([headline(analysis, study, tables, runs), *conditions(analysis, campaign.places)]),
         findings=advise(RuleInput(campaign, study, analysis, rules, spent)),
     )
 
@@ -178,6 +180,7 @@ def _warnings(
         found.append(f"The campaign is incomplete: {len(runs)} of {campaign.planned} runs are done.")
     if campaign.edited:
         found.append("study.toml was edited after the campaign began: the runs and all figures are of the text before.")
+    found += _missing_files(runs)
     found += _of_places(campaign.places) if campaign.places is not None else []
     found += [f"Scale: {words}" for words in campaign.study.get("scale", ())]
     if campaign.quick:
@@ -219,6 +222,13 @@ def _warnings(
     if wrong:
         found.append(f"{wrong} of {len(audits)} lines contradict Little's law or the stated size; see the audit.")
     return found
+
+
+def _missing_files(runs: Sequence[Run]) -> list[str]:
+    """Which data files are missing of how many runs; several levels may be of one run."""
+    gone = Counter(name for run in {run.directory: run for run in runs}.values() for name in run.lost)
+    which = listed([f"{name} of {count} {'runs' if count > 1 else 'run'}" for name, count in gone.items()])
+    return [f"Files are missing: {which}; charts, percentiles and remarks that need them are left out."] if gone else []
 
 
 def _of_places(places: Places) -> list[str]:

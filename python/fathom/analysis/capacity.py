@@ -8,7 +8,7 @@ from typing import Any
 
 from fathom.analysis.factors import AMOUNTS
 from fathom.analysis.model import Analysis, Overload, Standing, soonest
-from fathom.analysis.variants import Key, Variant, label, matches, numeric, variant_key, without
+from fathom.analysis.variants import Key, Variant, given_names, label, matches, numeric, variant_key, without
 from fathom.analysis.words import capital, listed, milliseconds, number, subject
 from fathom.results import Level
 from fathom.unanswered import LONG_MS, STANDSTILL
@@ -34,7 +34,7 @@ def capacity(analysis: Analysis, study: Mapping[str, Any]) -> list[str]:
     alike: dict[float, list[Overload]] = {}
     for found in first.values():
         alike.setdefault(float(f"{found.offered:.2g}"), []).append(found)
-    said = [f"{capital(_together(group, study, loads))}." for group in alike.values()]
+    said = [f"{capital(_together(group, study, loads), given_names(study))}." for group in alike.values()]
     things = {variant_key(without(s.variant, loads)): without(s.variant, loads) for s in analysis.summaries}
     able = [thing for key, thing in things.items() if key not in first]
     still = {variant_key(thing): longest for thing in able if (longest := stood_still(analysis, thing)) is not None}
@@ -55,7 +55,7 @@ def capacity(analysis: Analysis, study: Mapping[str, Any]) -> list[str]:
 
 def _names(things: Sequence[Variant], study: Mapping[str, Any]) -> str:
     names = [subject(label(thing, study)) for thing in things]
-    return capital(listed(names) if len(names) <= _MOST else f"{len(names)} others")
+    return capital(listed(names) if len(names) <= _MOST else f"{len(names)} others", given_names(study))
 
 
 def _source(analysis: Analysis, variant: Mapping[str, Level]) -> str:

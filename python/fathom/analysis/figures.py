@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 from fathom.analysis.model import Analysis
-from fathom.analysis.variants import Variant, label, of_variant, variant_key
+from fathom.analysis.variants import Variant, given_names, label, of_variant, variant_key
 from fathom.analysis.words import capital, number, quantity, short
 from fathom.metrics import metric as metric_facts
 from fathom.results import Run
@@ -50,7 +51,7 @@ def _sentence_of(analysis: Analysis, variant: Variant, study: Mapping[str, Any],
     who = f"{label(variant, study)}: " if variant else ""
     if any("latency" in name for name in (first, *_HEAD) if name in found) and _overloaded(analysis, variant):
         parts[-1] += " (of answered requests)"
-    return capital(f"{who}{', '.join(parts)}.")
+    return capital(f"{who}{', '.join(parts)}.", given_names(study))
 
 
 def _counted(name: str, runs: Sequence[Run]) -> str:
@@ -109,3 +110,11 @@ def latency_kinds(found: Mapping[str, float]) -> list[str]:
     """The kinds of request whose latency was measured, all of them together first: "", "read_", "write_", ..."""
     kinds = [name.removesuffix("latency_ms") for name in found if name.endswith("latency_ms")]
     return sorted(set(kinds), key=lambda kind: (kind != "", list(found).index(f"{kind}latency_ms")))
+
+
+def geometric_mean(runs: Sequence[Run], metric: str) -> float | None:
+    """The mean that stands beside a ratio, in the metric's unit; 0 where a run had nothing, None without a value."""
+    values = [value for run in runs if (value := run.metrics.get(metric)) is not None]
+    if not values or min(values) <= 0:
+        return 0.0 if values else None
+    return math.exp(math.fsum(map(math.log, values)) / len(values))

@@ -11,7 +11,18 @@ from fathom.analysis.assumed import end_words, figures_of, named, volumes_by_mod
 from fathom.analysis.capacity import where_met
 from fathom.analysis.levels import amount
 from fathom.analysis.model import GoalAnswer, Overload, Reserve, Standing, soonest
-from fathom.analysis.variants import Key, Variant, assigned, label, matches, numeric, place, variant_key, without
+from fathom.analysis.variants import (
+    Key,
+    Variant,
+    assigned,
+    given_names,
+    label,
+    matches,
+    numeric,
+    place,
+    variant_key,
+    without,
+)
 from fathom.analysis.words import capital, left_out, listed, milliseconds, number, quantity, short, subject, too_few
 from fathom.goals import Outcome, outcomes_of
 from fathom.metrics import metric as metric_facts
@@ -211,12 +222,12 @@ def _sentence(
     volumes: bool,
 ) -> str:
     if len(things) == 1:
-        return capital(_of_one(things[0].standing, outcomes, study))
+        return capital(_of_one(things[0].standing, outcomes, study), given_names(study))
     able = [thing.standing for thing in things if not thing.standing.missed]
     every = " at every load" if loads and len(things[0].standing.met) + len(things[0].standing.missed) > 1 else ""
     names = [subject(label(standing.variant, study)) for standing in able]
     if not able:
-        return capital(_of_none(things, nearest, study, every, sized=sized))
+        return capital(_of_none(things, nearest, study, every, sized=sized), given_names(study))
     which = "the smallest" if sized else "the first in the list" if volumes else ""
     ends = _ending(able, study, which)
     if sized and able[0] is not things[0].standing:
@@ -231,7 +242,7 @@ def _sentence(
         said = f"{_named(names)} {_verb(names, 'meet')} the goals{every}{ends}"
     # A larger one that misses what a smaller one meets must not be hidden.
     rest = [thing for thing in things if thing.standing.missed]
-    return capital(f"{said}; {_misses(rest, study)}.")
+    return capital(f"{said}; {_misses(rest, study)}.", given_names(study))
 
 
 def _ending(able: Sequence[Standing], study: Mapping[str, Any], which: str) -> str:

@@ -12,7 +12,7 @@ from fathom.analysis.factors import load_words
 from fathom.analysis.figures import figures_in_words
 from fathom.analysis.missing import needed
 from fathom.analysis.model import DECIDED, Analysis, Comparison, Estimate, Group, Knee, Prediction, Verdict
-from fathom.analysis.variants import Variant, label, load_name, single, variant_key, without
+from fathom.analysis.variants import Variant, given_names, label, load_name, single, variant_key, without
 from fathom.analysis.words import (
     boundless,
     capital,
@@ -64,9 +64,9 @@ def _figures(analysis: Analysis, study: Mapping[str, Any], tables: Sequence[Load
         return (_of_sweep(analysis, tables, study) if swept else "") or _of_comparisons(analysis, study)
     if tables and (said := _of_sweep(analysis, tables, study)):
         checked = any(p.relative_error is not None and not p.calibrated for p in analysis.predictions)
-        return f"{said} {_of_predictions(analysis.predictions)}" if checked else said
+        return f"{said} {_of_predictions(analysis.predictions, study)}" if checked else said
     if analysis.predictions:
-        return _of_predictions(analysis.predictions)
+        return _of_predictions(analysis.predictions, study)
     if not any(summary.mean is not None for summary in analysis.summaries):
         return "No run finished, so there is no result yet."
     return " ".join([*capacity(analysis, study), *figures_in_words(analysis, study, runs)])
@@ -79,36 +79,36 @@ def claim(comparison: Comparison, study: Mapping[str, Any], round_s: float | Non
     where = _shared(comparison, study)
     ratio, margin = comparison.decisive, percent(comparison.margin)
     if comparison.verdict is Verdict.OVERLOADED:
-        return " ".join(_sentence(reason) for reason in comparison.reasons if "cannot sustain" in reason)
+        return " ".join(_sentence(reason, study) for reason in comparison.reasons if "cannot sustain" in reason)
     if ratio is None or comparison.verdict is Verdict.NOT_COMPARABLE:
         why = comparison.reasons[0] if comparison.reasons else "no complete round"
-        return _sentence(f"{who} and {base}{where} are not comparable: {why}")
+        return _sentence(f"{who} and {base}{where} are not comparable: {why}", study)
     values = _values(comparison)
     if comparison.verdict is Verdict.EQUIVALENT:
         sure = open_evidence(comparison, ratio)
         said = f"{who} and {base}{where} are equivalent{_in(comparison)} within {margin}{values} ({sure})"
         said += _contrary(comparison, study)
-        return _sentence(said + _price(comparison, who=who, base=base))
+        return _sentence(said + _price(comparison, who=who, base=base), study)
     if comparison.verdict is Verdict.FIXED:
         same = pair(*comparison.values, metric_facts(comparison.metric).unit) if comparison.values else ""
         said = f"{who} against {base}{where}: the arrivals fix the {short(comparison.metric)}"
         said += f"{f' ({same})' if same else ''}, so it cannot tell them apart"
         more = [seen_beside(comparison)] if differing(comparison) else []
         more += [f"{who} may lose data: {comparison.losses[0]}"] if comparison.losses else []
-        return _sentence("; ".join([said, *more]))
+        return _sentence("; ".join([said, *more]), study)
     if comparison.verdict is Verdict.UNDECIDED:
         said = f"{who} against {base}{where}: undecided{_in(comparison)}{values} ({open_evidence(comparison, ratio)})"
         if comparison.stood_still is not None:
-            return _sentence(f"{said}{_price(comparison, base=base)}")
+            return _sentence(f"{said}{_price(comparison, base=base)}", study)
         said += _contrary(comparison, study)
         beside = f", but {seen_beside(comparison)}" if differing(comparison) else ""
-        return _sentence(f"{said}{beside}; {needed([comparison], round_s)}")
+        return _sentence(f"{said}{beside}; {needed([comparison], round_s)}", study)
     sure = evidence(ratio, factor=is_latency(comparison))
     small = ""
     if comparison.verdict in (Verdict.FASTER_SMALL, Verdict.SLOWER_SMALL):
         small = f", which is within the margin of {margin}" if comparison.within_margin else ", but that is small"
     said = f"{_difference(comparison, who, base)}{where}{small}{values} ({sure}){_contrary(comparison, study)}"
-    return _sentence(f"{said}{_price(comparison, base=base)}")
+    return _sentence(f"{said}{_price(comparison, base=base)}", study)
 
 
 def _contrary(comparison: Comparison, study: Mapping[str, Any]) -> str:
@@ -221,7 +221,9 @@ def _of_comparisons(analysis: Analysis, study: Mapping[str, Any]) -> str:
         said = over_loads(told, analysis, study)
         same = [label(variant, study) for variant in decision.as_good]
         if same:
-            said += f" {_sentence(f'{listed(same)} {_no_more(same)} more within {percent(comparisons[0].margin)}')}"
+            said += (
+                f" {_sentence(f'{listed(same)} {_no_more(same)} more within {percent(comparisons[0].margin)}', study)}"
+            )
         return " ".join([said, *_others(analysis, study), *over])
     if len(comparisons) == 1:
         return claim(comparisons[0], study, analysis.round_s)
@@ -236,7 +238,7 @@ def _others(analysis: Analysis, study: Mapping[str, Any]) -> list[str]:
     decision, said = analysis.decision, []
     if decision.rivals:
         names = [label(variant, study) for variant in decision.rivals]
-        said.append(_sentence(f"{listed(names)} {'is' if len(names) == 1 else 'are'} not told apart from it"))
+        said.append(_sentence(f"{listed(names)} {'is' if len(names) == 1 else 'are'} not told apart from it", study))
     dearer = decision.dearer
     if dearer is not None and dearer.decided:
         said.append(over_loads(dearer, analysis, study))
@@ -260,7 +262,7 @@ def _all_alike(analysis: Analysis, study: Mapping[str, Any]) -> str:
     dear = max((c for c in comparisons if c.worsened), key=lambda c: c.worsened[0].harm, default=None)
     dear = dear or next((c for c in comparisons if c.losses), None)
     price = _price(dear).removeprefix(", but ").removeprefix(", and ").removeprefix("; ") if dear is not None else ""
-    return _sentence(f"{said}, but {label(dear.variant, study)}: {price}" if dear is not None else said)
+    return _sentence(f"{said}, but {label(dear.variant, study)}: {price}" if dear is not None else said, study)
 
 
 def _range(comparisons: Sequence[Comparison]) -> str:
@@ -308,7 +310,7 @@ def over_loads(group: Group, analysis: Analysis, study: Mapping[str, Any]) -> st
     unknown = [f"at {load_words(c.variant, loads, study)} {unknown_words(c)}" for c in group.unknown[:_MOST_BESIDE]]
     rest = len(group.unknown) - len(unknown)
     unknown += [f"at {rest} more {'loads' if rest > 1 else 'load'} it is not known"] if rest > 0 else []
-    return _sentence("; ".join([f"{said}{price}", *unknown]))
+    return _sentence("; ".join([f"{said}{price}", *unknown]), study)
 
 
 def unknown_words(comparison: Comparison) -> str:
@@ -371,10 +373,10 @@ def _open(comparisons: Sequence[Comparison], study: Mapping[str, Any], round_s: 
     # What differs beside the metric must not be left to "more below".
     seen = [_seen(c, study) for c in differing_first(told)]
     more = f"; {len(seen) - _MOST_LOADS} more below" if len(seen) > _MOST_LOADS else ""
-    said = [_sentence(_without_verdict(comparisons, study))]
-    said += [_sentence("; ".join(seen[:_MOST_LOADS]) + more)] if seen else []
+    said = [_sentence(_without_verdict(comparisons, study), study)]
+    said += [_sentence("; ".join(seen[:_MOST_LOADS]) + more, study)] if seen else []
     undecided = [c for c in comparisons if c.verdict is Verdict.UNDECIDED and c.stood_still is None]
-    return [*said, _sentence(needed(undecided, round_s))] if undecided else said
+    return [*said, _sentence(needed(undecided, round_s), study)] if undecided else said
 
 
 def _seen(comparison: Comparison, study: Mapping[str, Any]) -> str:
@@ -417,7 +419,7 @@ def _of_sweep(analysis: Analysis, tables: Sequence[LoadTable], study: Mapping[st
     for table in tables[:_MOST_LOADS]:
         who = label(table.variant, study) if table.variant else ""
         found = _saturation(table, knees.get((table.factor, variant_key(table.variant))), study)
-        said.append(_sentence(f"{who}: {found}" if who else found))
+        said.append(_sentence(f"{who}: {found}" if who else found, study))
     return " ".join(said)
 
 
@@ -462,7 +464,7 @@ def saturation(knee: Knee) -> float:
     return max(1.0, float(round(value))) if all(load == int(load) for load, _, _ in knee.points) else value
 
 
-def _of_predictions(predictions: Sequence[Prediction]) -> str:
+def _of_predictions(predictions: Sequence[Prediction], study: Mapping[str, Any]) -> str:
     given = [p for p in predictions if p.relative_error is not None]
     independent = [p for p in given if not p.calibrated]
     open_cells = [p for p in predictions if p.published is None and p.predicted is not None]
@@ -482,8 +484,8 @@ def _of_predictions(predictions: Sequence[Prediction]) -> str:
     missing = len(predictions) - len(given) - len(open_cells)
     if missing:
         parts.append(f"{missing} could not be predicted")
-    return _sentence("; ".join(parts))
+    return _sentence("; ".join(parts), study)
 
 
-def _sentence(text: str) -> str:
-    return f"{capital(text)}".rstrip(".") + "."
+def _sentence(text: str, study: Mapping[str, Any]) -> str:
+    return capital(text, given_names(study)).rstrip(".") + "."

@@ -31,6 +31,10 @@ _BARE = {"on", "off", "yes", "no", "none", "full", "normal", "default", "auto", 
 """Levels that say nothing without the name of their factor."""
 
 
+_PARAMETERS = {"innodb_flush_log_at_trx_commit", "synchronous_commit"}
+"""Keys of a workload that are a database's own parameters: as those of its `settings` they keep their spelling."""
+
+
 def variant_key(variant: Mapping[str, Level]) -> Key:
     """A variant as something hashable; `1`, `1.0` and `True` stay apart."""
     return tuple(sorted((factor, repr(level)) for factor, level in variant.items()))
@@ -118,13 +122,26 @@ def label(variant: Mapping[str, Level], study: Mapping[str, Any], apart_from: Ma
     """A variant in words: the levels in which it differs from `apart_from`, or all of them.
 
     The study may give words for levels under `labels`, by factor and level; a text level speaks for itself unless it is
-    a word like "off", a load says what is counted, and another level is written behind the last word of its factor. A
-    factor with a single level is left out beside others: every variant has it.
+    a word like "off", a load says what is counted, and another level is written behind the last word of its factor, a
+    database's parameter in its own spelling. A factor with a single level is left out beside others: every variant has
+    it.
     """
     other = apart_from or {}
     chosen = {factor: level for factor, level in variant.items() if factor not in other or other[factor] != level}
     chosen = without(chosen, single(study)) or chosen
     return ", ".join(_level_words(factor, level, study) for factor, level in chosen.items()) or "as written"
+
+
+def given_names(study: Mapping[str, Any]) -> frozenset[str]:
+    """What people called things in a study: levels and words for levels that are one word, databases and volumes.
+
+    A sentence that begins with one does not change its first letter: another spelling is another name. Several words
+    ("no cache") are a phrase, not a name.
+    """
+    levels = (level for levels in study.get("factors", {}).values() for level in levels if isinstance(level, str))
+    words = (str(words) for known in study.get("labels", {}).values() for words in known.values())
+    things = (name for kind in ("volumes", "databases") for name in study.get(kind) or ())
+    return frozenset(name for name in (*levels, *words, *things) if name and " " not in name and name not in _BARE)
 
 
 def _level_words(factor: str, level: Level, study: Mapping[str, Any]) -> str:
@@ -140,5 +157,7 @@ def _level_words(factor: str, level: Level, study: Mapping[str, Any]) -> str:
         counted = (f" {name.removesuffix('s')}", f" {name}")
     if counted is not None and numeric(level) is not None:
         return f"{level:,}{counted[0] if level == 1 else counted[1]}"
-    words = factor.rsplit(".", 1)[-1].replace("_", " ").replace("-", " ")
+    words = factor.rsplit(".", 1)[-1]
+    if ".settings." not in factor and words not in _PARAMETERS:
+        words = words.replace("_", " ").replace("-", " ")
     return f"{words} {('on' if level else 'off') if isinstance(level, bool) else level}"

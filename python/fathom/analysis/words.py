@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 
 from fathom.analysis.model import Estimate
 from fathom.metrics import metric
@@ -153,10 +153,13 @@ def _told_apart(low: float, high: float) -> tuple[str, str]:
     return ends
 
 
-def capital(text: str) -> str:
-    """The text with its first letter as a capital; a name with a digit (`gp3`, `p99`) stays as it is written."""
+def capital(text: str, names: Collection[str] = ()) -> str:
+    """The text with its first letter as a capital, unless it begins with a name: one of `names`, which people gave, or
+    a word with a digit or an underscore (`gp3`, `p99`, `synchronous_commit`).
+    """
     first = text.split(" ", 1)[0]
-    return text if any(letter.isdigit() for letter in first) else text[:1].upper() + text[1:]
+    named = any(text.startswith(name) and not text[len(name) : len(name) + 1].isalnum() for name in names)
+    return text if named or any(letter.isdigit() or letter == "_" for letter in first) else text[:1].upper() + text[1:]
 
 
 def subject(name: str) -> str:

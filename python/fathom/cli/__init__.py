@@ -11,15 +11,16 @@ from typing import NoReturn
 
 def main() -> None:
     """The entry point of `fathom`; ends the process with one of the exit codes of `codes.py`."""
-    from fathom.cli import codes
+    from fathom.cli import characters, codes
 
     # numpy and scipy each load an OpenBLAS whose threads spin from the import on: a quarter of a second of CPU time for
     # matrices of a few rows.
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+    characters.register()
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
             # A locale without a character of a table shall not cost the rest of it.
-            stream.reconfigure(errors="replace")
+            stream.reconfigure(errors=characters.ERRORS)
     try:
         from fathom.cli.app import build
 

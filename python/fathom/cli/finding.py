@@ -15,7 +15,7 @@ from fathom.analysis.model import Overload, Reserve, soonest
 from fathom.analysis.overload import overloads_of
 from fathom.analysis.reserves import reserves_in
 from fathom.analysis.variants import label
-from fathom.analysis.words import capital, left_out, listed
+from fathom.analysis.words import capital, left_out, listed, quantity
 from fathom.campaign import default_directory
 from fathom.cli import codes
 from fathom.cli.output import note, plain, print_json
@@ -31,6 +31,9 @@ from fathom.search import First, Found, Highest, first, highest
 
 _NO_SETTINGS = ("compare", "goals", "factors", "sets", "labels", "scale", "published", "calibration")
 """Tables of a study that say what is tried and judged: no value of theirs meets a goal."""
+
+_LARGE = 1000.0
+"""From here on a value is told as everywhere else, in s instead of ms and without an exponent."""
 
 _SHORT = "Its runs ended while the cache was still filling: lengthen workload.ramp to see what lasts."
 
@@ -264,11 +267,18 @@ def _missed(found: Sequence[Outcome]) -> str:
     for outcome in found:
         if not outcome.passed:
             unit = metric(outcome.goal.metric).unit
-            value = "not measured" if outcome.worst is None else f"{outcome.worst:,.4g} {unit}".strip()
+            value = "not measured" if outcome.worst is None else value_words(outcome.worst, unit)
             if outcome.left_out is not None:
                 value += f", {left_out(outcome.left_out)}"
             words.append(f"{outcome.goal.words} ({value})")
     return ", ".join(words)
+
+
+def value_words(value: float, unit: str) -> str:
+    """A value that missed a goal: four digits, so that one that misses by little looks like it; a large one as it is
+    read easily, `17.7 s` or `17,680 IOPS`.
+    """
+    return quantity(value, unit) if abs(value) >= _LARGE else f"{value:.4g} {unit}".strip()
 
 
 def directory_of(wanted: Plan, key: str) -> Path:

@@ -54,17 +54,21 @@ def plain_number(value: float | None, digits: int = 3) -> Cell:
 
 
 def interval(estimate: Estimate | None, unit: str) -> Cell:
-    """Both ends of an interval; the export has them as text with six digits."""
+    """Both ends of an interval."""
     if estimate is None or not has_interval(estimate):
         return Cell(MISSING, None, Tone.MUTED)
-    return Cell(interval_text(estimate, unit), f"{estimate.low:.6g} to {estimate.high:.6g}")
+    return Cell(
+        interval_text(estimate, unit), f"{estimate.low:.6g} to {estimate.high:.6g}", ends=(estimate.low, estimate.high)
+    )
 
 
 def ratio_interval(estimate: Estimate | None) -> Cell:
     """Both ends of the interval of a ratio."""
     if estimate is None or not has_interval(estimate):
         return Cell(MISSING, None, Tone.MUTED)
-    return Cell(ratio_interval_text(estimate), f"{estimate.low:.6g} to {estimate.high:.6g}")
+    return Cell(
+        ratio_interval_text(estimate), f"{estimate.low:.6g} to {estimate.high:.6g}", ends=(estimate.low, estimate.high)
+    )
 
 
 def whole(value: int | None) -> Cell:

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 from fathom import unanswered
 from fathom.analysis.model import Analysis, Comparison
-from fathom.analysis.variants import Key, Variant, label, matches, variant_key, without
-from fathom.analysis.words import left_out
+from fathom.analysis.variants import Key, Variant, given_names, label, matches, variant_key, without
+from fathom.analysis.words import capital, left_out
 from fathom.metrics import Metric, metric
 from fathom.report import series
 from fathom.report.anonymise import Anonymiser
@@ -130,6 +130,10 @@ class Context:
     def how(self) -> str:
         """How the figures came about: "simulated" or "measured"."""
         return "simulated" if self.campaign.clock == "virtual" else "measured"
+
+    def capital(self, text: str) -> str:
+        """The text with a capital letter, unless it begins with a name that people gave."""
+        return capital(text, given_names(self.campaign.study))
 
     @cached_property
     def measured(self) -> frozenset[str]:

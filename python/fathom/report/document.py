@@ -30,11 +30,15 @@ class Tone(StrEnum):
 
 @dataclass(frozen=True)
 class Cell:
-    """One cell of a table: `text` for people, `value` for exports (None is an empty field)."""
+    """One cell of a table: `text` for people, `value` for exports (None is an empty field).
+
+    Of an interval exports have both `ends` instead, two numbers.
+    """
 
     text: str
     value: str | float | int | bool | None
     tone: Tone = Tone.PLAIN
+    ends: tuple[float, float] | None = None
 
 
 @dataclass(frozen=True)

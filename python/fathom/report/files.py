@@ -7,7 +7,7 @@ import os
 from collections.abc import Sequence
 from pathlib import Path
 
-from fathom.report.csvfile import csv_bytes
+from fathom.report.csvfile import csv_bytes, exported
 from fathom.report.document import Chart, Document, Table
 
 TABLE_FORMATS = ("csv", "parquet")
@@ -51,14 +51,13 @@ def parquet_bytes(table: Table) -> bytes:
     import polars as pl
 
     columns = {}
-    for index, column in enumerate(table.columns):
-        values = [row[index].value for row in table.rows]
+    for name, values in exported(table):
         kinds = {type(value) for value in values if value is not None}
         if kinds <= {int, float} and kinds:
-            series = pl.Series(column.key, values, dtype=pl.Int64 if kinds == {int} else pl.Float64, strict=False)
+            series = pl.Series(name, values, dtype=pl.Int64 if kinds == {int} else pl.Float64, strict=False)
         else:
-            series = pl.Series(column.key, [None if value is None else str(value) for value in values], dtype=pl.String)
-        columns[column.key] = series
+            series = pl.Series(name, [None if value is None else str(value) for value in values], dtype=pl.String)
+        columns[name] = series
     buffer = io.BytesIO()
     pl.DataFrame(list(columns.values())).write_parquet(buffer)
     return buffer.getvalue()

@@ -1,7 +1,12 @@
-"""Load by variant: the metric of each in its unit, with the sign of the verdict; overloads in words."""
+"""Load by variant: the metric of each in its unit, with the sign of the verdict; overloads in words.
+
+Values are geometric means, as beside the ratios of the sentence above: an arithmetic mean would be a second number for
+the same thing.
+"""
 
 from __future__ import annotations
 
+from fathom.analysis.figures import geometric_mean
 from fathom.analysis.model import Verdict
 from fathom.analysis.variants import Variant, label, numeric, of_variant, variant_key, without
 from fathom.analysis.words import capital, short
@@ -13,6 +18,7 @@ from fathom.report.verdicts import sign, tone
 
 _MOST_COLUMNS = 6
 _OF_LOADS = "▲ better than the baseline at that load, ▼ worse, = equivalent, ? undecided, ! no ratio."
+_KIND = "Geometric means over the rounds, as beside the ratios."
 _OF_MEANS = "The verdict is about the geometric mean of the ratios at these loads."
 
 
@@ -40,21 +46,26 @@ def grid(context: Context) -> Table | None:
         f"{capital(name)}{unit} by load",
         (Column("load", "Load"), *heads),
         tuple(table),
-        _OF_MEANS if any(c.averaged for c in context.analysis.comparisons) else _OF_LOADS,
+        f"{_KIND} {_OF_MEANS if any(c.averaged for c in context.analysis.comparisons) else _OF_LOADS}",
     )
 
 
 def _cell(context: Context, variant: Variant) -> Cell:
     over = next(iter(of_variant(context.analysis.overloads, variant)), None)
-    mine = of_variant(context.analysis.summaries, variant)
-    value = next((s.mean.value for s in mine if s.metric == context.primary.name and s.mean is not None), None)
+    found = next(iter(of_variant(context.analysis.comparisons, variant)), None)
+    value = (
+        found.values[0]
+        if found is not None and found.values is not None
+        else geometric_mean(context.runs(variant), context.primary.name)
+    )
+    # Its logarithms leave 4.9999999999 of 5, which would get decimals.
+    value = None if value is None else float(f"{value:.12g}")
     if over is not None:
         return Cell(f"! only {over.done:,.0f}/s", value, Tone.BAD)
     if value is None:
         return Cell(MISSING, None)
     at_least = "≥ " if context.leaves_out(variant, context.primary.name) else ""
     said = at_least + number(value, metric(context.primary.name).unit)
-    found = next(iter(of_variant(context.analysis.comparisons, variant)), None)
     if found is None or found.verdict is Verdict.OVERLOADED:
         return Cell(said, value)
     return Cell(f"{sign(found.verdict)} {said}", value, tone(found))

@@ -62,7 +62,8 @@ def _print_section(section: BuiltSection, out: Console) -> None:
     if section.name != "verdict":
         out.print(Text(section.title, style="bold underline"))
     for part in parts:
-        out.print(part)
+        # The terminal breaks a long command where it likes, and copying gives one line all the same.
+        out.print(part, soft_wrap=isinstance(part, Text) and part.no_wrap is True)
 
 
 def _block(block: Block, out: Console) -> Iterator[RenderableType]:  # noqa: PLR0912 - one branch per kind
@@ -129,7 +130,7 @@ def _finding(number: int, finding: Finding) -> Iterator[RenderableType]:
         if place:
             yield inner(f"Or: {remedy.action}")
         for line in remedy.commands:
-            yield Text(f"     {line}")
+            yield Text(f"     {line}", no_wrap=True)
         if remedy.risk:
             yield inner(f"Risk: {remedy.risk}", "dim")
         if remedy.verify:

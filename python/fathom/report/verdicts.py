@@ -88,7 +88,9 @@ def grown(guard: Guard) -> str:
 def brief(comparison: Comparison) -> str:
     """The verdict for a chart, where there is room for 35 letters: without what the price is, or the margin."""
     if price(comparison):
-        return f"{words(comparison).split(', but ')[0]}, at a price"
+        # How many rounds are missing leaves no room for the price, which a reader must not miss.
+        undecided = comparison.verdict is Verdict.UNDECIDED
+        return f"{name(comparison) if undecided else words(comparison).split(', but ')[0]}, at a price"
     return f"{name(comparison)}, on assumptions" if comparison.flipped else words(comparison)
 
 

@@ -10,7 +10,7 @@ from fathom.analysis.advice.rule import RuleInput
 from fathom.analysis.headline import open_evidence
 from fathom.analysis.model import Group, Reserve, Source, soonest
 from fathom.analysis.variants import label
-from fathom.analysis.words import capital, listed, percent
+from fathom.analysis.words import listed, percent
 from fathom.finding import Evidence, Finding, Remedy, Severity
 
 _WITHOUT = {Source.CREDITS: "it needs no burst credits", Source.CACHE: "it fills no cache"}
@@ -50,18 +50,18 @@ def alike(groups: Sequence[Group], given: RuleInput) -> Finding:
     within = f"within {percent(cells[0].margin)}{' at every load' if len(first.comparisons) > 1 else ''}"
     sure = cells[0].equivalence or cells[0].ratio
     said = f" ({open_evidence(cells[0], sure)})" if sure is not None and len(cells) == 1 else ""
-    what = f"{capital(names[0])} and {base} are" if alone else f"{capital(listed(names))} are equivalent to {base}"
+    what = f"{names[0]} and {base} are" if alone else f"{listed(names)} are equivalent to {base}"
     losses = list(dict.fromkeys(words for side in sides for words in side.lost))
     ending = any(end is not None for side in sides for end in side.reserves)
     care = any(side.dear or side.doubts for side in sides) or ending
     return Finding(
         "alike",
         listed(names),
-        f"{what}{' equivalent' if alone else ''} {within}{said}.",
+        f"{given.capital(what)}{' equivalent' if alone else ''} {within}{said}.",
         Severity.WARNING if care else Severity.GOOD,
         0.95,
         tuple(
-            Evidence(f"{capital(text if alone else f'{side.name}: {text}')}.")
+            Evidence(f"{given.capital(text if alone else f'{side.name}: {text}')}.")
             for side in sides
             for text in side.lines(base)
         ),

@@ -9,7 +9,7 @@ from fathom.analysis.advice.rule import Rule, RuleInput
 from fathom.analysis.factors import same_load
 from fathom.analysis.model import DECIDED, Verdict
 from fathom.analysis.variants import Variant, variant_key
-from fathom.analysis.words import capital, number
+from fathom.analysis.words import number
 from fathom.finding import Evidence, Finding, Remedy, Severity
 
 _MOST = 4
@@ -40,7 +40,7 @@ def find(given: RuleInput) -> Iterator[Finding]:
             f"Whether the goals are met{who} turns within the plausible range of what is assumed for {volume}.",
             Severity.WARNING,
             0.9,
-            (Evidence(f"{capital(words)}."),),
+            (Evidence(f"{given.capital(words)}."),),
             remedies=(calibrate,),
         )
     elif flips:

@@ -10,7 +10,7 @@ from fathom.analysis.guards import requests
 from fathom.analysis.headline import request_words
 from fathom.analysis.model import Comparison, Verdict
 from fathom.analysis.variants import Variant, label
-from fathom.analysis.words import capital, effect, number
+from fathom.analysis.words import effect, number
 from fathom.finding import Evidence, Finding, Remedy, Severity
 
 _BETTER = (Verdict.FASTER, Verdict.FASTER_SMALL)
@@ -28,7 +28,7 @@ def find(given: RuleInput) -> Iterator[Finding]:
     yield Finding(
         "batch",
         who,
-        f"{capital(who)}: {unit} {'becomes' if math.isinf(rows) else 'become'} one unit of failure.",
+        f"{given.capital(who)}: {unit} {'becomes' if math.isinf(rows) else 'become'} one unit of failure.",
         Severity.NOTE,
         0.95,
         (
@@ -62,7 +62,7 @@ def _middle(one: Comparison, best: Comparison, given: RuleInput) -> str:
     assert best.ratio is not None
     gains = effect(one.ratio.value, factor=True), effect(best.ratio.value, factor=True)
     times = f"; {request_words(one)}" if one.guards else ""
-    who = capital(label(one.variant, given.study, apart_from=one.baseline))
+    who = given.capital(label(one.variant, given.study, apart_from=one.baseline))
     return f"{who} gains {gains[0]} where this gains {gains[1]}{times}."
 
 

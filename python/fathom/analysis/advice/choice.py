@@ -75,7 +75,7 @@ def _effect(told: Group, given: RuleInput) -> Finding:
         _what(told, given),
         Severity.NOTE,
         found.ratio.level or 0.5 if found.ratio is not None else 0.5,
-        tuple(Evidence(f"{capital(text)}.") for text in worse(told, given)),
+        tuple(Evidence(f"{given.capital(text)}.") for text in worse(told, given)),
         remedies=(Remedy(action),),
     )
 
@@ -140,7 +140,7 @@ def _finding(
         what,
         Severity.WARNING if paid or unsure else Severity.GOOD,
         (ratio.level if ratio is not None else 0.95) or 0.5,
-        tuple(Evidence(f"{capital(text)}.") for text in said),
+        tuple(Evidence(f"{given.capital(text)}.") for text in said),
         harm=f"What may be lost: {risk}." if risk and risk not in what else None,
         remedies=(Remedy(action, settings, risk=_with_stripes(_risk(told, risk), taken, left, given)),),
     )
@@ -164,7 +164,7 @@ def _by_load(told: Group, given: RuleInput) -> Finding:
         _what(told, given),
         Severity.NOTE,
         0.9,
-        tuple(Evidence(f"{capital(text)}.") for text in _price(told, given)),
+        tuple(Evidence(f"{given.capital(text)}.") for text in _price(told, given)),
         remedies=(Remedy(f"Choose by the load that you have: {who} is better at {at}, {base} at {other}."),),
     )
 
@@ -183,7 +183,7 @@ def _by_level(told: Group, given: RuleInput) -> Finding:
         claim(mean, given.study),
         Severity.WARNING,
         0.9,
-        tuple(Evidence(f"{capital(text)}.") for text in (*_price(told, given), *doubts(told, given))),
+        tuple(Evidence(f"{given.capital(text)}.") for text in (*_price(told, given), *doubts(told, given))),
         remedies=(Remedy(f"Choose by the load that you have: {', '.join(said)}; their mean hides that."),),
     )
 
@@ -205,7 +205,7 @@ def _in_part(told: Group, given: RuleInput) -> Finding:
         _what(told, given),
         Severity.WARNING,
         0.9,
-        tuple(Evidence(f"{capital(text)}.") for text in (*said, *price, *doubts(told, given))),
+        tuple(Evidence(f"{given.capital(text)}.") for text in (*said, *price, *doubts(told, given))),
         remedies=(
             Remedy(
                 f"{what}: at {unknown} it is not known whether it is worse.",
@@ -249,7 +249,7 @@ def _by_goals(goals: GoalAnswer, given: RuleInput) -> Finding:
         goals.sentence,
         Severity.WARNING if price or lost or turns else Severity.GOOD,
         0.9,
-        tuple(Evidence(text) for text in [what] if text) + tuple(Evidence(f"{capital(text)}.") for text in price),
+        tuple(Evidence(text) for text in [what] if text) + tuple(Evidence(f"{given.capital(text)}.") for text in price),
         harm=f"What may be lost: {risk}." if risk and risk not in what else None,
         remedies=(Remedy(action, settings, risk=_risk(group, risk) if group is not None else None),),
     )
@@ -377,7 +377,7 @@ def _broken(comparison: Comparison, given: RuleInput) -> Finding:
         f"The variants cannot be compared: {reasons[0].rstrip('.')}.",
         Severity.CRITICAL,
         0.9,
-        tuple(Evidence(f"{capital(reason).rstrip('.')}.") for reason in reasons[1:4]),
+        tuple(Evidence(f"{given.capital(reason).rstrip('.')}.") for reason in reasons[1:4]),
         harm="Do not rely on the ratio printed below." if finite else None,
         remedies=(Remedy("Remove this cause and repeat the campaign before reading any ratio."),),
     )

@@ -34,9 +34,9 @@ def repeat_failed(campaign: Campaign) -> tuple[str, ...]:
 
 def measured_again(campaign: Campaign, places: Places, names: Sequence[str], rounds: int) -> tuple[str, ...]:
     """Measures both places of a comparison once more, each on its own disk, and compares them, their rounds in turn."""
-    study = str(campaign.directory / "study.toml")
+    study = [f"{campaign.directory}/study.toml", "--rounds", "1", *_same(campaign)]
     runs = (
-        ["fathom", "run", study, "--rounds", "1", *(["--scratch", scratch] if scratch else []), "--out", name]
+        ["fathom", "run", *study, "--scratch", scratch, "--out", name]
         for name, scratch in zip(names, places.scratch, strict=True)
     )
     return tuple(map(shlex.join, [*runs, ["fathom", "compare", *names, "--rounds", str(rounds)]]))
@@ -62,6 +62,10 @@ def places(campaign: Campaign) -> tuple[Path, ...]:
 
 def _command(campaign: Campaign, place: Path, options: list[str]) -> str:
     verb = "simulate" if campaign.clock == "virtual" else "run"
+    return shlex.join(["fathom", verb, f"{place}/study.toml", *options, *_same(campaign), "--out", str(place)])
+
+
+def _same(campaign: Campaign) -> list[str]:
+    """The options without which another plan would be run."""
     seed = [] if campaign.seed == _DEFAULT_SEED else ["--seed", str(campaign.seed)]
-    quick = ["--quick"] if campaign.quick else []
-    return shlex.join(["fathom", verb, f"{place}/study.toml", *options, *seed, *quick, "--out", str(place)])
+    return [*seed, *(["--quick"] if campaign.quick else [])]

@@ -8,7 +8,7 @@ from fathom.analysis.advice import commands
 from fathom.analysis.advice.rule import Rule, RuleInput
 from fathom.analysis.unflushed import unflushed
 from fathom.analysis.variants import resolved
-from fathom.analysis.words import capital, listed
+from fathom.analysis.words import listed
 from fathom.finding import Finding, Remedy, Severity
 
 
@@ -23,8 +23,8 @@ def find(given: RuleInput) -> Iterator[Finding]:
     yield Finding(
         "durability",
         listed(list(names)),
-        f"{capital(listed(list(names)))}: durability is compared, but no run flushed. It says what a flush means, so "
-        "it makes no difference to this load.",
+        f"{given.capital(listed(list(names)))}: durability is compared, but no run flushed. It says what a flush "
+        "means, so it makes no difference to this load.",
         Severity.WARNING,
         0.95,
         harm="Whatever the durability, writes that nobody flushes may be lost with the cache device.",

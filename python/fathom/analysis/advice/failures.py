@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from fathom.analysis.advice import commands
 from fathom.analysis.advice.rule import Rule, RuleInput
-from fathom.analysis.words import capital, time
+from fathom.analysis.words import time
 from fathom.finding import Evidence, Finding, Remedy, Severity
 
 
@@ -18,7 +18,7 @@ def find(given: RuleInput) -> Iterator[Finding]:
     if failed:
         reasons = ", ".join(dict.fromkeys(run.reason or "unknown" for run in failed))
         first = failed[0]
-        said = f"{capital(given.label(first.variant))}, round {first.round}: {first.message or 'no message left'}"
+        said = f"{given.capital(given.label(first.variant))}, round {first.round}: {first.message or 'no message left'}"
         # What a study asks for is fixed once its campaign has begun.
         wrong = all(run.reason == "settings" for run in failed)
         remedy = (

@@ -8,7 +8,7 @@ from fathom.analysis.advice import commands
 from fathom.analysis.advice.rule import Rule, RuleInput
 from fathom.analysis.beside import differing, differing_first, seen_beside
 from fathom.analysis.model import Verdict
-from fathom.analysis.words import capital, short
+from fathom.analysis.words import short
 from fathom.finding import Evidence, Finding, Remedy, Severity
 
 _MOST = 3
@@ -32,7 +32,7 @@ def find(given: RuleInput) -> Iterator[Finding]:
         f"The arrivals fix the {short(fixed[0].metric)}: every variant keeps up, and none can do more than arrives.",
         Severity.WARNING,
         0.95,
-        tuple(Evidence(f"{capital(given.label(c.variant))}: {seen_beside(c)}.") for c in differ[:_MOST]),
+        tuple(Evidence(f"{given.capital(given.label(c.variant))}: {seen_beside(c)}.") for c in differ[:_MOST]),
         harm=f"What may be lost: {'; '.join(lost)}." if lost else None,
         remedies=(
             Remedy(

@@ -10,7 +10,7 @@ from fathom.analysis.advice.waiting import waits
 from fathom.analysis.capacity import capacity, full_load, limit_of, too_much
 from fathom.analysis.model import Overload
 from fathom.analysis.variants import Key, Variant, of_variant, variant_key, without
-from fathom.analysis.words import capital, listed, number
+from fathom.analysis.words import listed, number
 from fathom.finding import Evidence, Finding, Remedy, Severity
 
 _DELAYED = ".delayed_ns"
@@ -32,12 +32,12 @@ def find(given: RuleInput) -> Iterator[Finding]:
     of = "phase" if any(o.phase for group in things for o in group) else "run"
     grown = f"Latency grew {number(worst)} × from the first to the last third of a {of}"
     if len(things) == 1:
-        sentences = [f"{capital(things[0][0].sentence)}."]
+        sentences = [f"{given.capital(things[0][0].sentence)}."]
         offered = listed([f"{number(found.offered)}/s" for found in things[0][1:]]) if len(things[0]) > 1 else ""
         evidence = [f"Nor can it sustain {offered}."] if offered else []
     else:
         sentences = [text for text in capacity(given.analysis, given.study) if "cannot sustain" in text]
-        apart = [f"{capital(group[0].sentence)}." for group in things[:_MOST]]
+        apart = [f"{given.capital(group[0].sentence)}." for group in things[:_MOST]]
         evidence = [text for text in apart if text not in sentences]
     evidence += [f"{grown}."] if worst > 1 else []
     alike: dict[str, list[str]] = {}
@@ -97,7 +97,7 @@ def _by_storage(given: RuleInput, group: Sequence[Overload]) -> bool:
 def _waits(given: RuleInput, things: Sequence[Sequence[Overload]]) -> list[str]:
     """What sessions did at the lowest load that was too much, of each variant where it is known."""
     known = [(group, found) for group in things[:_MOST] if (found := waits(given, group[0].variant)) is not None]
-    return [f"{capital(given.label(group[0].variant))}: {found.words}." for group, found in known]
+    return [f"{given.capital(given.label(group[0].variant))}: {found.words}." for group, found in known]
 
 
 def _longer_bursts(given: RuleInput, bursts: Sequence[Overload]) -> Iterator[Remedy]:
@@ -111,8 +111,8 @@ def _longer_bursts(given: RuleInput, bursts: Sequence[Overload]) -> Iterator[Rem
             if limit > 0:
                 who = name.removeprefix("volumes.")
                 yield Remedy(
-                    f"{capital(who)} held writers back: at most {number(limit / 1e9)} GB are dirty, what goes in place "
-                    "within `drain_target`, whatever room it has. With longer spans it takes more of a burst.",
+                    f"{given.capital(who)} held writers back: at most {number(limit / 1e9)} GB are dirty, what goes in "
+                    "place within `drain_target`, whatever room it has. With longer spans it takes more of a burst.",
                     (commands.setting(f"{name}.drain_target", _LONGER), commands.setting(f"{name}.lag_max", _LONGER)),
                     "The loss of the cache device takes the writes of as long a time.",
                     "No arrival is refused, and the latency stays level through the burst.",

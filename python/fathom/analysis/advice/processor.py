@@ -9,7 +9,7 @@ from typing import Any
 from fathom.analysis.advice.rule import Rule, RuleInput
 from fathom.analysis.advice.waiting import Waits, at_work, waits
 from fathom.analysis.variants import Variant, of_variant, place, resolved, variants_of
-from fathom.analysis.words import capital, quantity
+from fathom.analysis.words import quantity
 from fathom.finding import Evidence, Finding, Remedy, Severity
 
 _FULL = 0.90
@@ -74,7 +74,7 @@ def _finding(given: RuleInput, found: list[tuple[Variant, str]], words: str, har
     return Finding(
         "processor",
         "server",
-        f"{capital(who)}{more}: {words}.",
+        f"{given.capital(who)}{more}: {words}.",
         Severity.NOTE,
         0.8,
         tuple(Evidence(said) for _, said in found[:4]),
@@ -180,7 +180,7 @@ def _said(
         latency = measured.get(f"place_{kind}_latency_ms")
         if latency is not None:
             said += f", a {kind} takes {quantity(latency, 'ms')}"
-    return f"{said}. {capital(known.words)}." if known is not None else f"{said}."
+    return f"{said}. {given.capital(known.words)}." if known is not None else f"{said}."
 
 
 RULE = Rule("processor", 65, find)

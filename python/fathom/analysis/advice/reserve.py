@@ -8,7 +8,6 @@ from collections.abc import Callable, Iterator, Sequence
 from fathom.analysis.advice import commands
 from fathom.analysis.advice.rule import RuleInput
 from fathom.analysis.model import Reserve, Source
-from fathom.analysis.words import capital
 from fathom.finding import Evidence, Finding, Remedy, Severity
 
 _MOST = 3
@@ -30,7 +29,7 @@ def told(
     found = sorted(mine, key=lambda one: one.lasts_s)
     if not found:
         return
-    said = [f"{capital(given.label(one.variant)) if one.variant else 'The volume'} {one.words}." for one in found]
+    said = [f"{given.capital(given.label(one.variant)) if one.variant else 'The volume'} {one.words}." for one in found]
     yield Finding(
         rule,
         given.label(found[0].variant) or "the volume",

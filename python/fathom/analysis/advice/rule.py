@@ -8,7 +8,8 @@ from typing import Any
 
 from fathom.analysis.model import Analysis
 from fathom.analysis.rules import Rules
-from fathom.analysis.variants import Variant, label
+from fathom.analysis.variants import Variant, given_names, label
+from fathom.analysis.words import capital
 from fathom.finding import Finding
 from fathom.results import Campaign, last_round
 
@@ -29,6 +30,10 @@ class RuleInput:
     def label(self, variant: Variant) -> str:
         """A variant in a few words."""
         return label(variant, self.study)
+
+    def capital(self, text: str) -> str:
+        """The text with a capital letter, unless it begins with a name that people gave."""
+        return capital(text, given_names(self.study))
 
     @property
     def rounds(self) -> int:

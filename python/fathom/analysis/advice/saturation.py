@@ -31,8 +31,8 @@ def find(given: RuleInput) -> Iterator[Finding]:
             evidence.insert(
                 0,
                 Evidence(
-                    f"{number(last[0])} {word}: {quantity(last[1], unit)} at {quantity(last[2], 'ms')}; below the "
-                    f"saturation point {quantity(knee.service_floor_ms.value, 'ms')}."
+                    f"{number(last[0])} {word}: {quantity(last[1], unit)} at {quantity(last[2], 'ms')} (medians); "
+                    f"below the saturation point {quantity(knee.service_floor_ms.value, 'ms')}."
                 ),
             )
         limit = f"; the limit is {knee.bottleneck}" if knee.bottleneck else ""
@@ -40,7 +40,7 @@ def find(given: RuleInput) -> Iterator[Finding]:
         yield Finding(
             "saturation",
             who.rstrip(": ") or "volume",
-            f"{who}it saturates at about {number(at)} {word} with {ceiling}{limit}.".replace(
+            f"{who}it saturates at about {number(at)} {word}, with a ceiling of {ceiling}{limit}.".replace(
                 "it sat", "It sat", not who
             ),
             Severity.NOTE,

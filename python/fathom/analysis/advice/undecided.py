@@ -9,7 +9,7 @@ from fathom.analysis.advice.rule import Rule, RuleInput
 from fathom.analysis.beside import differing, differing_first, guard_words, seen_beside
 from fathom.analysis.missing import WORTH
 from fathom.analysis.model import Comparison, Verdict
-from fathom.analysis.words import capital, listed, rounds, time
+from fathom.analysis.words import listed, rounds, time
 from fathom.finding import Evidence, Finding, Remedy, Severity
 
 _MOST = 3
@@ -58,7 +58,10 @@ def find(given: RuleInput) -> Iterator[Finding]:
         why = "At the scatter seen so far, four of five such comparisons have a verdict then."
         action = f"Run about {rounds(more)} more{takes}."
     beside = differing_first([c for c in open_ones if differing(c)])[:_MOST]
-    evidence = [Evidence(why), *(Evidence(f"{capital(given.label(c.variant))}: {seen_beside(c)}.") for c in beside)]
+    evidence = [
+        Evidence(why),
+        *(Evidence(f"{given.capital(given.label(c.variant))}: {seen_beside(c)}.") for c in beside),
+    ]
     if rest := len(open_ones) - len(worth):
         why = "no affordable number of rounds would decide"
         if len(worth) < len(needed):
@@ -88,10 +91,14 @@ def _stood_still(stood: Sequence[Comparison], given: RuleInput) -> Finding:
     return Finding(
         "standstill",
         names,
-        f"{capital(names)} stood still while requests waited; more rounds do not change that.",
+        f"{given.capital(names)} stood still while requests waited; more rounds do not change that.",
         Severity.WARNING,
         0.9,
-        tuple(Evidence(f"{capital(who)}: {guard_words(guard)}.") for who, guard in guards.items() if guard is not None),
+        tuple(
+            Evidence(f"{given.capital(who)}: {guard_words(guard)}.")
+            for who, guard in guards.items()
+            if guard is not None
+        ),
         remedies=(Remedy(f"Do not choose {names} before you know what the requests waited for."),),
     )
 

@@ -11,8 +11,22 @@ from fathom.cli.campaigns import AsJson
 from fathom.cli.command import Command
 from fathom.errors import UsageError
 
+
+def _models(incomplete: str) -> list[str]:
+    """The models that begin so, for the shell's completion."""
+    from fathom.engine import core
+
+    return [str(entry["name"]) for entry in core().catalogue_list(()) if entry["name"].startswith(incomplete)]
+
+
 Name = Annotated[
-    str | None, typer.Argument(metavar="NAME", help="A model, such as aws/gp3; all if not given.", show_default=False)
+    str | None,
+    typer.Argument(
+        metavar="NAME",
+        help="A model, such as aws/gp3; all if not given.",
+        show_default=False,
+        autocompletion=_models,
+    ),
 ]
 Files = Annotated[
     list[Path] | None,

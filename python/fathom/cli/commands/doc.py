@@ -12,10 +12,22 @@ from fathom.cli.campaigns import AsJson
 from fathom.cli.command import Command
 from fathom.errors import UsageError
 
+
+def _kinds(incomplete: str) -> list[str]:
+    """The kinds that begin so, for the shell's completion."""
+    from fathom.engine import core
+
+    names = dict.fromkeys(str(entry["name"]) for entry in core().describe()["kinds"])
+    return [name for name in names if name.startswith(incomplete)]
+
+
 Kind = Annotated[
     str | None,
     typer.Argument(
-        metavar="KIND", help="The value of `kind = ...` in a study; a list if not given.", show_default=False
+        metavar="KIND",
+        help="The value of `kind = ...` in a study; a list if not given.",
+        show_default=False,
+        autocompletion=_kinds,
     ),
 ]
 

@@ -83,6 +83,7 @@ From = Annotated[
     typer.Option(
         "--from",
         metavar="QUESTION",
+        autocompletion=lambda incomplete: [name for name in STUDIES if name.startswith(incomplete)],
         help=f"Template of a study: {'; '.join(f'{name} ({about})' for name, about in STUDIES.items())}.",
         show_default=False,
     ),

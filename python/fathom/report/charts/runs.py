@@ -27,6 +27,8 @@ _WIDE = 220.0
 _AIR, _BOLD = 20.0, 1.1  # A bold letter is a tenth wider.
 _NAMES = 196.0
 """The most that the names of rows take of a narrow page, in pixels, with the air to their right."""
+_SPILL, _STEP, _MOST_STEPS = 12.0, 1.1, 12
+"""Pixels beside a panel that digits may take; how an axis grows until they fit."""
 _MOST_BELOW = 2
 """Panels that stand below each other on a narrow page."""
 
@@ -107,19 +109,38 @@ def _panel(
 
 
 def _scale(axes: Panel, panel: RunsPanel) -> None:
-    """From 0 or, for values far apart, logarithmic; an interval much wider than its points is cut at the edge."""
+    """From 0 or, for values far apart, logarithmic; an interval much wider than its points is cut at the edge.
+
+    It ends where the digits beside every row's marks fit: beyond it they would stand on the panel beside this one.
+    """
     values = [value for points in panel.points for _, value in points]
     reach = [mean.high for mean in panel.means if mean is not None and has_interval(mean)]
     positive = [value for value in values if value > 0]
     if positive and len(positive) == len(values) and max(positive) / min(positive) > _FAR_APART:
         low, high = min(positive) / 2.2, max(positive) * 2.2
-        axes.limits("x", low, high, log=True)
+        _limits(axes, panel, low, high, log=True)
+        low, high = axes.x.low, axes.x.high
         places = log_places(low, high, 3)
         axes.ticks("x", places, [short_tick(place) for place in places])
     else:
         most = max(values, default=0.0)
-        axes.limits("x", 0, top_of([most, *(min(high, _FAR_OUT * most) for high in reach)]))
+        _limits(axes, panel, 0, top_of([most, *(min(high, _FAR_OUT * most) for high in reach)]), log=False)
         axes.linear_ticks("x", 3, short_tick)
+
+
+def _limits(axes: Panel, panel: RunsPanel, low: float, high: float, *, log: bool) -> None:
+    axes.limits("x", low, high, log=log)
+    for _ in range(_MOST_STEPS):
+        if all(_fits(axes, place, panel) for place, points in enumerate(panel.points) if points):
+            return
+        high *= _STEP
+        axes.limits("x", low, high, log=log)
+
+
+def _fits(axes: Panel, place: int, panel: RunsPanel) -> bool:
+    at, align, said = _value(place, panel, axes)
+    wide = text_width(said, SMALL) / axes.width
+    return at - wide >= -_SPILL / axes.width if align == "right" else at + wide <= 1 + _SPILL / axes.width
 
 
 def _row(axes: Panel, place: int, appearance: Appearance, panel: RunsPanel) -> None:
@@ -139,13 +160,15 @@ def _row(axes: Panel, place: int, appearance: Appearance, panel: RunsPanel) -> N
         [f"{appearance.label}, round {turn}: {quantity(value, panel.metric.unit)}" for turn, value in points],
         **appearance.mark(6),
     )
-    _value(axes, place, panel, mean.value if mean is not None else points[0][1])
+    at, align, said = _value(place, panel, axes)
+    axes.note(at, place, said, colour="ink", align=align, rise="middle", across=True)
 
 
-def _value(axes: Panel, place: int, panel: RunsPanel, value: float) -> None:
-    """The mean in digits, on the side of the marks where there is more room."""
-    reach = [value, *(point for _, point in panel.points[place])]
+def _value(place: int, panel: RunsPanel, axes: Panel) -> tuple[float, str, str]:
+    """The mean in digits, on the side of the marks where there is more room: place as a share of the width, side."""
+    mean, points = panel.means[place], [point for _, point in panel.points[place]]
+    value = mean.value if mean is not None else points[0]
+    reach = [value, *points]
     left, right = ((axes.x.place(edge) - axes.left) / axes.width for edge in (min(reach), max(reach)))
     at, align = (left - 0.05, "right") if left > 1 - right else (right + 0.05, "left")
-    said = number(value, panel.metric.unit)
-    axes.note(at, place, said, colour="ink", align=align, rise="middle", across=True)
+    return at, align, number(value, panel.metric.unit)

@@ -108,9 +108,9 @@ def _notes(context: Context, comparisons: Sequence[Comparison]) -> tuple[str, ..
             said = f"{who}: {reason.removeprefix(own)}" if reason.startswith(own) else reason
             about.setdefault(said, []).append(who)
     named = [
-        capital(reason)
+        context.capital(reason)
         if len(who) > 1 or len(comparisons) == 1 or reason.lower().startswith(who[0].lower())
-        else f"{capital(who[0])}: {reason}"
+        else f"{context.capital(who[0])}: {reason}"
         for reason, who in about.items()
     ]
     more = len(named) - _MOST_NOTES

@@ -37,7 +37,8 @@ def build(context: Context) -> Sequence[Block]:
     left_out = len(context.variants) - len(variants)
     more = f" {plural(left_out, 'further variant')} in the tables." if left_out else ""
     caption = (
-        f"Every run is a mark, first round on top. The vertical line is the mean, the grey bar its interval.{more}"
+        "Every run is a mark, first round on top. The vertical line is the arithmetic mean, the grey bar its "
+        f"interval.{more}"
     )
     if any(context.leaves_out(variant, metric.name) for variant in variants for metric in metrics):
         caption += f" {context.unanswered_words.split('; ≥')[0].rstrip('.')}."

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING
 from fathom.analysis.model import Comparison, Estimate
 from fathom.analysis.variants import Variant, numeric
 from fathom.analysis.variants import label as label_of
-from fathom.analysis.words import capital
 from fathom.metrics import Metric
 from fathom.report import cells
 from fathom.report.charts import load as chart
@@ -108,7 +107,7 @@ def _over_load(
     caption = "Marks are rounds, the line joins the geometric means, bars are their 95 % intervals. The baseline is 1."
     if len(series) == 1:
         # One line has no key.
-        caption = f"{capital(series[0].appearance.label)}. {caption}"
+        caption = f"{context.capital(series[0].appearance.label)}. {caption}"
     return Chart("improvement-load", caption, _alt(load, panel), *_drawings(load, panel))
 
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
-from fathom.analysis.words import capital
 from fathom.report import activity, cells
 from fathom.report.context import Context
 from fathom.report.document import Block, Cell, Column, Table
@@ -73,8 +72,8 @@ def _missing(context: Context, names: Sequence[str], rows: Sequence[tuple[Cell, 
     if untold:
         verb = "is" if len(untold) == 1 else "are"
         yield (
-            f"{capital(' and '.join(untold))} {verb} not told apart: on the block device of a place above, whose "
-            "figures hold both, or on none that the kernel counts."
+            f"{context.capital(' and '.join(untold))} {verb} not told apart: on the block device of a place above, "
+            "whose figures hold both, or on none that the kernel counts."
         )
     if not all(_told(row) for row in rows):
         yield _NOTHING

@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from fathom.analysis.capacity import where_met
+from fathom.analysis.conditions import apart
 from fathom.analysis.headline import is_latency, quotient, saturation_words
 from fathom.analysis.model import Comparison, GoalAnswer, Verdict, soonest
 from fathom.analysis.transient import transients
@@ -60,11 +61,12 @@ def build(context: Context) -> Sequence[Block]:
         banner = Banner(word, Tone.BAD if analysis.overloads else Tone.PLAIN, "", analysis.headline, (), rests)
     if not analysis.comparisons and context.ok_runs:
         blocks += figures(context)
-    places = context.campaign.places
-    if places is not None and not places.in_turn and banner.tone is Tone.GOOD:
-        banner = replace(banner, tone=Tone.WARN)
+    if apart(analysis, context.campaign.places):
+        joint = "and" if ", but " in banner.word else "but"
+        tone_of = Tone.WARN if banner.tone is Tone.GOOD else banner.tone
+        banner = replace(banner, word=f"{banner.word}, {joint} not measured in turn", tone=tone_of)
     banner = _with_goals(context, banner)
-    return [replace(banner, word=capital(banner.word)), *blocks, *_caveats(context)]
+    return [replace(banner, word=context.capital(banner.word)), *blocks, *_caveats(context)]
 
 
 def _with_goals(context: Context, banner: Banner) -> Banner:
@@ -159,7 +161,7 @@ def _of_comparison(context: Context, leading: Comparison) -> Banner:
     if leading.values is not None:
         unit = context.primary.unit
         for variant, value in zip((leading.variant, leading.baseline), leading.values, strict=True):
-            facts.append((capital(context.label(variant)), quantity(value, unit)))
+            facts.append((context.capital(context.label(variant)), quantity(value, unit)))
     if ratio is not None and leading.verdict is not Verdict.FIXED:
         # In the words of the sentence above: the same difference in another form would be a second number to compare.
         factor = is_latency(leading)
@@ -204,12 +206,14 @@ def _rests_on(context: Context, leading: Comparison | None) -> tuple[str, ...]:
         for text in c.losses:
             lost.setdefault(text, {})[label(c.variant, context.campaign.study, apart_from=c.baseline)] = None
     said += [
-        f"{capital(listed(list(who)))} may lose data: {text}."
+        f"{context.capital(listed(list(who)))} may lose data: {text}."
         for text, who in lost.items()
         if text not in context.analysis.headline
     ]
     if leading is not None:
-        said += [f"{capital(context.label(leading.baseline))} may lose data: {text}." for text in leading.spared]
+        said += [
+            f"{context.capital(context.label(leading.baseline))} may lose data: {text}." for text in leading.spared
+        ]
     said += _lost_by_others(context, group, said)
     assumed = context.analysis.assumptions
     if assumed and context.campaign.clock == "virtual":
@@ -236,7 +240,7 @@ def _lost_by_others(context: Context, told: Sequence[Comparison], said: Sequence
         if who:
             more = [f"{len(who) - _MOST} more"] if len(who) > _MOST else []
             names = listed([*(context.label(one) for one in who[:_MOST]), *more])
-            lines.append(f"{capital(names)} may lose data: {lost}.")
+            lines.append(f"{context.capital(names)} may lose data: {lost}.")
     return lines
 
 
@@ -244,7 +248,9 @@ def _reserves(context: Context) -> list[str]:
     """Who does more than its storage sustains, soonest end first, as far as the headline has not said it."""
     found = sorted(context.analysis.reserves, key=lambda one: one.lasts_s)
     told = [one for one in found if all(text not in context.analysis.headline for text in (one.words, one.brief))]
-    said = [f"{capital(context.label(one.variant)) if one.variant else 'It'} {one.words}." for one in told[:_MOST]]
+    said = [
+        f"{context.capital(context.label(one.variant)) if one.variant else 'It'} {one.words}." for one in told[:_MOST]
+    ]
     more = len(told) - _MOST
     sources = listed(list(dict.fromkeys(one.source.value for one in told[_MOST:]))) if more > 0 else ""
     return said + ([f"{plural(more, 'further variant')} {sources}."] if more > 0 else [])
@@ -257,7 +263,9 @@ def _transients(context: Context) -> list[str]:
     told = {variant_key(variant) for variant in more}
     found = transients(context.campaign.runs, context.campaign.study, analysis.steady)
     mine = [(variant, words) for variant, words in found if variant_key(variant) not in told]
-    return [f"{capital(context.label(variant)) if variant else 'It'} {words}." for variant, words in mine[:_MOST]]
+    return [
+        f"{context.capital(context.label(variant)) if variant else 'It'} {words}." for variant, words in mine[:_MOST]
+    ]
 
 
 def _turning_goals(context: Context) -> list[str]:
@@ -353,6 +361,10 @@ def _of_predictions(context: Context) -> Banner:
 def _caveats(context: Context) -> list[Block]:
     """What weakens the answer must be in sight of it; nothing is said where nothing does."""
     said = ["tiny scale (--quick), no figure to rely on"] if context.campaign.quick else []
+    if context.campaign.edited:
+        said.append("study.toml was edited after the campaign began")
+    if torn := len({run.directory for run in context.campaign.runs if run.lost}):
+        said.append(f"files of {plural(torn, 'run')} are missing")
     if context.failed_runs:
         said.append(f"{plural(len(context.failed_runs), 'run')} failed")
     if idle := sum(nothing_done(run) for run in context.campaign.runs):

@@ -1,0 +1,34 @@
+"""What an answer holds under, as sentences that end the headline: a list or a script shows nothing else of it."""
+
+from __future__ import annotations
+
+from fathom.analysis.model import DECIDED, Analysis, Comparison, Verdict
+from fathom.analysis.variants import variant_key
+from fathom.results import Places
+
+
+def conditions(analysis: Analysis, places: Places | None) -> list[str]:
+    """The sentences; none for an answer that holds as it stands."""
+    said = ["This holds only if the assumptions hold."] if _on_assumptions(analysis) else []
+    return [*said, "The two were not measured in turn."] if apart(analysis, places) else said
+
+
+def apart(analysis: Analysis, places: Places | None) -> bool:
+    """Whether a difference, or that there is none, was found between two sessions that were not measured in turn."""
+    return places is not None and not places.in_turn and any(map(_answers, analysis.comparisons))
+
+
+def _on_assumptions(analysis: Analysis) -> bool:
+    """Whether what is told turns within the plausible range of an assumption: a verdict, or who meets the goals."""
+    decision = analysis.decision
+    goals = decision.goals
+    if goals is not None and goals.flips:
+        taken = None if decision.taken is None else variant_key(decision.taken)
+        if taken is None or any(variant_key(variant) == taken for _, variant, _ in goals.flips):
+            return True
+    told = decision.told.comparisons if decision.told is not None else analysis.comparisons
+    return any(_answers(comparison) and comparison.flipped for comparison in told)
+
+
+def _answers(comparison: Comparison) -> bool:
+    return comparison.verdict in DECIDED or comparison.verdict is Verdict.EQUIVALENT

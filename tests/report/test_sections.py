@@ -185,10 +185,10 @@ def test_the_verdict_of_a_chart_is_not_cut_where_it_hangs_on_an_assumption(pair:
 
 
 def test_the_verdict_of_a_chart_is_not_cut_where_rounds_are_missing(pair: report_scenes.Scene) -> None:
-    found = dataclasses.replace(pair.analysis.comparisons[0], verdict=Verdict.UNDECIDED, more_rounds=392, guards=())
+    found = dataclasses.replace(pair.analysis.comparisons[0], verdict=Verdict.UNDECIDED, more_rounds=92, guards=())
     worse = Guard("latency_p99_ms", 8.0, 40.0, 5.0, worse=True)
     for comparison, said in (
-        (found, "undecided, about 392\u00a0more rounds"),
+        (found, "undecided, about 92\u00a0more rounds"),
         (dataclasses.replace(found, guards=(worse,)), "undecided, at a price"),
     ):
         assert brief(comparison) == said

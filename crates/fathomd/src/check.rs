@@ -49,7 +49,8 @@ pub fn check(settings: &Settings, directory: &Path, settings_only: bool) -> Foun
     let socket = &settings.daemon.socket;
     if settings.volumes.has_remote() && is_served(socket) {
         let why = format!(
-            "a daemon serves {}, and no lock keeps a check from what it is changing on other servers: stop it first",
+            "a daemon serves {}, and no lock keeps a check from what it is changing on other servers: stop it first, or check \
+             the settings alone (--settings-only)",
             socket.display()
         );
         return Found { exports, paths: settings.in_the_way(), report: Err(why) };

@@ -9,7 +9,6 @@ use fathom_volume::{Action, Refusal, Remedy, Setting};
 use serde_json::{Map, Value, json};
 
 use crate::daemon::site;
-use crate::listen::is_served;
 use crate::settings::{Settings, Wrong};
 use crate::status;
 
@@ -45,15 +44,6 @@ pub fn check(settings: &Settings, directory: &Path, settings_only: bool) -> Foun
     let exports = settings.exports.len();
     if settings_only {
         return Found { exports, paths: Vec::new(), report: Ok(StackReport::default()) };
-    }
-    let socket = &settings.daemon.socket;
-    if settings.volumes.has_remote() && is_served(socket) {
-        let why = format!(
-            "a daemon serves {}, and no lock keeps a check from what it is changing on other servers: stop it first, or check \
-             the settings alone (--settings-only)",
-            socket.display()
-        );
-        return Found { exports, paths: settings.in_the_way(), report: Err(why) };
     }
     let report = site(RingSetup::default(), directory, 0).and_then(|site| {
         let stack = Stack::build_for_reading(&settings.volumes, &settings.roots(), &site)

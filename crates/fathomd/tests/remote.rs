@@ -357,7 +357,6 @@ fn a_volume_comes_through_tls_and_who_is_not_known_is_refused_on_both_sides() {
     let _ = fs::remove_dir_all(strange);
 }
 
-/// No lock tells that another program uses an export: what the daemon's own settings say is kept from it by the lock of its socket.
 #[test]
 fn nothing_is_created_or_checked_beside_a_daemon_on_volumes_of_other_servers() {
     let far = |name: &str, server: &Daemon| {
@@ -388,11 +387,23 @@ fn nothing_is_created_or_checked_beside_a_daemon_on_volumes_of_other_servers() {
         assert!(said.contains("another fathomd serves") && said.contains("stop it first"), "{said}");
         let checked = check(&file, &[]);
         assert_eq!(checked.status.code(), Some(3), "{}", text(&checked));
-        assert!(text(&checked).contains("a daemon serves"), "{}", text(&checked));
+        assert!(text(&checked).contains("another program of this machine uses"), "{}", text(&checked));
         // A second daemon is told the same, and no damage.
         let second = program(env!("CARGO_BIN_EXE_fathomd"), &[&path]).expect("it was built");
         let said = String::from_utf8_lossy(&second.stderr).into_owned();
         assert!(said.contains("another fathomd serves"), "{said}");
+        // And so is one with another socket, and a creation for it.
+        let elsewhere = directory.join("elsewhere");
+        fs::create_dir(&elsewhere).expect("writable");
+        let aside = directory.join("aside.toml");
+        fs::write(&aside, settings.replace(&sockets(&directory), &sockets(&elsewhere))).expect("writable");
+        let aside = aside.display().to_string();
+        for arguments in [vec!["--create", aside.as_str()], vec![aside.as_str()]] {
+            let third = program(env!("CARGO_BIN_EXE_fathomd"), &arguments).expect("it was built");
+            let said = String::from_utf8_lossy(&third.stderr).into_owned();
+            assert_eq!(third.status.code(), Some(1), "{said}");
+            assert!(said.contains("another program of this machine uses this export"), "{said}");
+        }
         client.request(WRITE, 2, 0, 4096, &[9; 4096]);
         client.request(FLUSH, 3, 0, 0, &[]);
         assert_eq!((client.answer(), client.answer()), ((0, 2), (0, 3)));

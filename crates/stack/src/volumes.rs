@@ -98,11 +98,6 @@ impl Volumes {
         self.nodes.iter().filter(|node| writers.contains(&node.kind)).count() > 1
     }
 
-    /// Whether some are exports of servers: no lock tells that another program uses them.
-    pub fn has_remote(&self) -> bool {
-        self.nodes.iter().any(|node| node.blueprint.remote().is_some())
-    }
-
     pub(crate) fn find(&self, name: &str) -> Option<usize> {
         self.names.get(name).copied().flatten()
     }

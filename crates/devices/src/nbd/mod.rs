@@ -12,6 +12,10 @@
 //! A leg of a `mirror` on another host; a cache in front of a remote volume; other programs' images without their
 //! formats.
 //!
+//! # Safety
+//! NBD has no lock. A program of Fathom that writes to an export keeps others on the same host away from it; other hosts,
+//! other programs and another address of the same server are not seen.
+//!
 //! # When the server is lost
 //! A connection is lost when the server closes it, when the kernel gives it up, or when requests are unanswered and
 //! nothing has arrived for `timeout`. The protocol does not tell whether a server has restarted, so the device assumes
@@ -53,6 +57,7 @@
 //! before; nothing in the protocol prevents that.
 
 mod connection;
+mod hold;
 mod job;
 mod known;
 mod reach;
@@ -76,6 +81,7 @@ use fathom_wire::Address;
 use fathom_wire::tls::{self, Identity};
 
 use crate::{memory, sectors};
+use hold::Hold;
 use reach::{Open, Target};
 use session::{Session, Terms, too_short};
 pub use uri::{Endpoint, Uri};
@@ -249,6 +255,28 @@ impl Config {
         Ok(Target { uri: self.uri.text.clone(), addresses, export: self.uri.export.clone(), tls })
     }
 
+    /// Keeps others away from what is written to; a look takes it and gives it back.
+    fn hold(&self, env: &Env, target: &Target) -> std::result::Result<Option<Hold>, String> {
+        if self.read_only {
+            return Ok(None);
+        }
+        let place = match &self.uri.place {
+            Endpoint::Unix(path) => {
+                let path = env.path(path);
+                path.canonicalize().unwrap_or(path).display().to_string()
+            }
+            Endpoint::Tcp(_, port) => {
+                let hosts = target.addresses.iter().filter_map(|address| match address {
+                    Address::Tcp(address) => Some(address.ip().to_string()),
+                    Address::Unix(_) => None,
+                });
+                format!("{}:{port}", hosts.min().unwrap_or_default())
+            }
+        };
+        let held = Hold::take(&format!("{place} {}", self.uri.export))?;
+        Ok((!env.is_for_reading()).then_some(held))
+    }
+
     /// What the volume shows, from the settings and from what a server offers, if it is there.
     fn geometry(&self, offered: Option<&Offered>) -> Geometry {
         let least = |block: u32| block.clamp(512, sectors::LARGEST as u32);
@@ -369,6 +397,8 @@ impl Blueprint for Config {
                 );
             }
         };
+        let hold =
+            self.hold(env, &target).map_err(|why| misuse(name, &format!("{}: {why}", self.uri.text)))?;
         let geometry = self.geometry(found.as_ref().ok());
         let read_only = self.read_only || env.is_for_reading();
         let terms = Terms {
@@ -396,6 +426,7 @@ impl Blueprint for Config {
             read_only,
             tls: self.tls.is_some(),
             uri: self.uri.text.clone(),
+            _hold: hold,
         };
         let handle = Handle::new(&env.context, name, KIND.name, volume)?;
         env.context.spawn(session.keep(open));

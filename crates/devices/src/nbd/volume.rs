@@ -6,6 +6,7 @@ use fathom_nbd::client::{Offered, Question};
 use fathom_runtime::{Context, Semaphore};
 use fathom_volume::{Buf, Error, ErrorKind, Geometry, Kind, Pool, Request, Result, Volume};
 
+use super::hold::Hold;
 use super::job::Job;
 use super::session::Session;
 
@@ -24,6 +25,7 @@ pub struct Nbd {
     pub(super) read_only: bool,
     pub(super) tls: bool,
     pub(super) uri: String,
+    pub(super) _hold: Option<Hold>,
 }
 
 impl Nbd {

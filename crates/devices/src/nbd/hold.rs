@@ -19,19 +19,20 @@ static HELD: Mutex<BTreeMap<String, Weak<UnixListener>>> = Mutex::new(BTreeMap::
 pub struct Hold(#[expect(dead_code, reason = "the kernel looks at it")] Option<Arc<UnixListener>>);
 
 impl Hold {
-    /// Takes an export, which `at` names for everybody alike. A check of a moment is waited for.
+    /// Takes an export, which `at` names for everybody alike. It is waited for a little, as long as a killed program's requests
+    /// may take, or only as long as a check of a moment if this is one.
     ///
     /// # Errors
     /// Another process has it.
-    pub fn take(at: &str) -> Result<Self, String> {
-        const LOOKS: u32 = 20;
-        const PAUSE: Duration = Duration::from_millis(100);
+    pub fn take(at: &str, is_look: bool) -> Result<Self, String> {
+        const PAUSE: Duration = Duration::from_millis(50);
+        let looks = if is_look { 10 } else { 200 };
         let name = name(at);
         let mut held = HELD.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(own) = held.get(&name).and_then(Weak::upgrade) {
             return Ok(Self(Some(own)));
         }
-        for _ in 0..LOOKS {
+        for _ in 0..looks {
             match SocketAddr::from_abstract_name(&name).and_then(|address| UnixListener::bind_addr(&address))
             {
                 Err(error) if error.kind() == io::ErrorKind::AddrInUse => {
@@ -122,19 +123,19 @@ mod tests {
     #[test]
     fn an_export_has_one_user_at_a_time_on_a_machine() {
         let at = format!("127.0.0.1:10809 a test {}", std::process::id());
-        let held = Hold::take(&at).expect("nobody has it");
+        let held = Hold::take(&at, true).expect("nobody has it");
         elsewhere(&at).expect_err("it is ours");
-        let shared = Hold::take(&at).expect("it is ours");
+        let shared = Hold::take(&at, true).expect("it is ours");
         drop(held);
         elsewhere(&at).expect_err("it is still ours");
         drop(shared);
         let other = elsewhere(&at).expect("it was given back");
         // SAFETY: no memory is touched.
         assert_eq!(owner(&name(&at)).expect("somebody listens"), unsafe { libc::geteuid() });
-        let refused = Hold::take(&at).err().expect("another one has it");
+        let refused = Hold::take(&at, true).err().expect("another one has it");
         assert!(refused.contains("stop it first"), "{refused}");
         drop(other);
-        let _again = Hold::take(&at).expect("nobody has it");
+        let _again = Hold::take(&at, true).expect("nobody has it");
     }
 
     #[test]

@@ -273,8 +273,9 @@ impl Config {
                 format!("{}:{port}", hosts.min().unwrap_or_default())
             }
         };
-        let held = Hold::take(&format!("{place} {}", self.uri.export))?;
-        Ok((!env.is_for_reading()).then_some(held))
+        let is_look = env.is_for_reading();
+        let held = Hold::take(&format!("{place} {}", self.uri.export), is_look)?;
+        Ok((!is_look).then_some(held))
     }
 
     /// What the volume shows, from the settings and from what a server offers, if it is there.

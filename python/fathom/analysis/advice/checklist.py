@@ -1,4 +1,4 @@
-"""Settings of host and server that the published experiments take for granted, where they are otherwise here."""
+"""Settings of host and server that vendors advise and publications take for granted, where they are otherwise here."""
 
 from __future__ import annotations
 
@@ -43,16 +43,16 @@ def find(given: RuleInput) -> Iterator[Finding]:
         points += _disk(runs[0].environment)
     if not points:
         return
+    many = f"{len(points)} settings are" if len(points) > 1 else "One setting is"
+    beside = _compared_with_others(given.study)
     yield Finding(
         "checklist",
         "settings",
-        f"{len(points)} settings are not as published experiments have them."
-        if len(points) > 1
-        else "One setting is not as published experiments have it.",
+        f"{many} not as {'in published experiments' if beside else 'vendors advise for a database server'}.",
         Severity.NOTE,
         0.6,
         tuple(Evidence(f"{point.subject}: {point.seen}. {point.why}") for point in points),
-        harm="Figures may not carry over to servers that are set up as the publications say, nor theirs to here.",
+        harm="Figures may not carry over to servers that are set up that way, nor theirs to here.",
         remedies=tuple(point.remedy for point in points),
     )
 

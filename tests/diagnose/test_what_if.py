@@ -99,6 +99,16 @@ def test_twice_the_limit_is_asked(tmp_path: Path) -> None:
     )
 
 
+def test_of_a_device_without_a_limit_more_is_asked_than_the_log_has_seen(tmp_path: Path) -> None:
+    steady = np.full(COUNT, 900.0)
+    peak = np.where(np.arange(COUNT) == 150, 4000.0, steady)
+    for name, iops, most in (("twice the load", steady, 900), ("twice the highest load of the log", peak, 4000)):
+        place = tmp_path / name.replace(" ", "-")
+        place.mkdir()
+        written = tomllib.loads(study_of(place, iops, iops / 1000).read_text(encoding="utf-8"))
+        assert written["sets"]["what"][name]["workload.rate"] == pytest.approx(2 * most, rel=0.02), name
+
+
 def test_every_limit_of_the_log_is_in_the_study(tmp_path: Path) -> None:
     iops, load = loads()["limit on IOPS"]
     # Requests of one size: the log cannot tell which of the two limits binds.

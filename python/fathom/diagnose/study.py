@@ -13,6 +13,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import numpy as np
+
 from fathom.diagnose.evidence.load import middle, pinned, plateau
 from fathom.diagnose.evidence.regime import fit
 from fathom.diagnose.evidence.saturation import at_ceiling
@@ -48,6 +50,8 @@ _REQUESTS = 300_000
 _QUICK_REQUESTS = 10_000
 """Requests of a run at most: some seconds of computing."""
 _MOST_USERS = 65_536
+_SEEN = 1.5
+"""Times the window's load, from which on the log's highest is what twice of is asked about."""
 
 
 @dataclass(frozen=True)
@@ -240,10 +244,13 @@ def _device(device: Device, load: _Load) -> _Model:
     bounds = fit(device)
     places = None if bounds is None else max(1, round(bounds.base_s.value * bounds.rate.value))
     if places is None or load.outstanding < places:
-        more = _rate(2 * load.iops, "")
+        # What the log has seen already is no question.
+        most = float(np.nanmax(device.values("iops")))
+        is_more = most > _SEEN * load.iops
+        more = _rate(2 * (most if is_more else load.iops), "")
         return _Model(
             _array(1024, _time(load.latency_s)).replace("volumes.array", "volumes.disk"),
-            "twice the load",
+            "twice the highest load of the log" if is_more else "twice the load",
             (f'"workload.rate" = {more}',),
             (f'"workload.rate" = {_rate(load.iops, "")}',),
             ("The log shows no limit of the device: it takes its mean latency, whatever the load.",),

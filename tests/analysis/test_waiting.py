@@ -86,7 +86,7 @@ def test_of_two_variants_the_one_that_storage_helps_is_named() -> None:
     found = overloaded({"slow": FLUSHING, "fast": LOCKED})
     assert actions(found, "overload").endswith("; faster storage helps slow only.")
     (finding,) = (one for one in found.findings if one.rule == "overload")
-    assert "Fast, 20,000/s: of 3.4 sessions at work 1.4 compute, 2 wait for locks, hardly any for storage." in [
+    assert "fast, 20,000/s: of 3.4 sessions at work 1.4 compute, 2 wait for locks, hardly any for storage." in [
         one.sentence for one in finding.evidence
     ]
 

@@ -8,6 +8,8 @@ pub mod model;
 #[cfg(feature = "real")]
 pub mod nbd;
 pub mod null;
+#[cfg(feature = "real")]
+mod patience;
 mod sectors;
 mod sparse;
 #[cfg(test)]

@@ -39,7 +39,6 @@ fn tell(volume: &Handle, told: &mut Told) {
     let count = |wanted| counters.iter().find(|(name, _)| *name == wanted).map_or(0, |(_, count)| *count);
     let now =
         Told { fenced: count("fenced") > 0, lost: count("connections_lost"), back: count("reconnected") };
-    let fact = |wanted| volume.facts().into_iter().find(|(name, _)| *name == wanted).map(|(_, said)| said);
     if now.lost > told.lost {
         tracing::warn!(volume = name, times = now.lost - told.lost, "the server of a volume was lost");
     }
@@ -47,7 +46,8 @@ fn tell(volume: &Handle, told: &mut Told) {
         tracing::info!(volume = name, "the server of a volume is back");
     }
     if now.fenced && !told.fenced {
-        let why = fact("fenced").unwrap_or_default();
+        let facts = volume.facts();
+        let why = facts.iter().find(|(name, _)| *name == "fenced").map_or("", |(_, why)| why);
         tracing::error!(volume = name, why, "a volume is fenced: every request to it fails");
     }
     if !now.fenced && told.fenced {

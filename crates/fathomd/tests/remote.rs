@@ -357,11 +357,18 @@ fn a_volume_comes_through_tls_and_who_is_not_known_is_refused_on_both_sides() {
     let _ = fs::remove_dir_all(strange);
 }
 
+/// Settings of a stack over the exports of two servers, `a` and `b`, with these keys for each.
+fn over(directory: &Path, servers: &[Daemon; 2], keys: &str, stack: &str) -> String {
+    let far = |name: &str, server: &Daemon| {
+        format!("[volumes.{name}]\nkind = \"nbd\"\nuri = \"{}\"\n{keys}", server.uri("disk"))
+    };
+    let [a, b] = servers;
+    let exported = "[exports.disk]\nvolume = \"disk\"\n";
+    format!("{}{}{}{stack}{exported}", sockets(directory), far("a", a), far("b", b))
+}
+
 #[test]
 fn nothing_is_created_or_checked_beside_a_daemon_on_volumes_of_other_servers() {
-    let far = |name: &str, server: &Daemon| {
-        format!("[volumes.{name}]\nkind = \"nbd\"\nuri = \"{}\"\n", server.uri("disk"))
-    };
     let stacks = [
         "[volumes.disk]\nkind = \"writeback\"\nbacking = \"a\"\ncache = \"b\"\nsegment = \"1MiB\"\nring_size = \"4MiB\"\n",
         "[volumes.disk]\nkind = \"mirror\"\nlegs = [\"a\", \"b\"]\ninitial = \"blank\"\n",
@@ -369,12 +376,7 @@ fn nothing_is_created_or_checked_beside_a_daemon_on_volumes_of_other_servers() {
     for stack in stacks {
         let servers = [Daemon::start(MEMORY), Daemon::start(MEMORY)];
         let directory = directory();
-        let settings = format!(
-            "{}{}{}{stack}[exports.disk]\nvolume = \"disk\"\n",
-            sockets(&directory),
-            far("a", &servers[0]),
-            far("b", &servers[1])
-        );
+        let settings = over(&directory, &servers, "", stack);
         let mut daemon = Daemon::make_in(&directory, &settings);
         let mut client = Client::open(&daemon, "disk");
         let file = directory.join("fathomd.toml");
@@ -419,19 +421,8 @@ fn a_check_of_a_cache_or_a_pool_whose_server_is_away_could_not_look_and_says_who
     ];
     for stack in stacks {
         let mut servers = [Daemon::start(MEMORY), Daemon::start(MEMORY)];
-        let far = |name: &str, server: &Daemon| {
-            format!(
-                "[volumes.{name}]\nkind = \"nbd\"\nuri = \"{}\"\nsize = \"64MiB\"\nlogical_sector = 512\n",
-                server.uri("disk")
-            )
-        };
         let directory = directory();
-        let settings = format!(
-            "{}{}{}{stack}[exports.disk]\nvolume = \"disk\"\n",
-            sockets(&directory),
-            far("a", &servers[0]),
-            far("b", &servers[1])
-        );
+        let settings = over(&directory, &servers, "size = \"64MiB\"\nlogical_sector = 512\n", stack);
         let mut daemon = Daemon::make_in(&directory, &settings);
         let mut client = Client::open(&daemon, "disk");
         client.write(0, &[7; 4096]);

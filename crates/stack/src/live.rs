@@ -24,9 +24,8 @@ pub struct Stack<'a> {
     site: &'a Site,
 }
 
-/// What lies above a cache: what that holds only an open of the cache can show.
-fn unknown(name: &str, kind: &'static str, cache: &str) -> VolumeReport {
-    let why = format!("it lies above the write-back cache `{cache}`, and only a start shows what that holds");
+/// A volume of which nothing can be said, and why.
+fn unknown(name: &str, kind: &'static str, why: String) -> VolumeReport {
     VolumeReport { name: name.to_owned(), kind, outcome: Outcome::Unknown(why) }
 }
 
@@ -191,27 +190,26 @@ impl<'a> Stack<'a> {
             report.volumes.push(self.report_on(mirror.name(), mirror::KIND.name, mirror.check()).await);
         }
         for group in writeback::groups(&self.env) {
-            match self.cache_below_group(&group) {
-                Some(cache) => report.volumes.push(unknown(group.name(), writeback::KIND.name, cache)),
-                None => {
-                    let found = group.check(&self.env).await;
-                    match if found.is_sound() { None } else { self.away_below_group(&group).await } {
-                        Some(outcome) => report.volumes.push(VolumeReport {
-                            name: group.name().to_owned(),
-                            kind: writeback::KIND.name,
-                            outcome,
-                        }),
-                        None => report.groups.push(self.shapes.name_devices_in(found)),
-                    }
-                }
+            let names = self.volumes_of(&group);
+            let unknown = |why| unknown(group.name(), writeback::KIND.name, why);
+            if let Some(why) = self.hidden_by_cache(&names) {
+                report.volumes.push(unknown(why));
+                continue;
+            }
+            let found = group.check(&self.env).await;
+            let away = if found.is_sound() { None } else { self.away_below(&names).await };
+            match away {
+                Some(why) => report.volumes.push(unknown(why)),
+                None => report.groups.push(self.shapes.name_devices_in(found)),
             }
         }
         report
     }
 
-    /// Whether a group's, a mirror's or a pool's open would be refused. Asked of a stack built [for reading](Self::build_for_reading)
-    /// or [before a creation](Self::build_before_creation) where several of them are: each writes on its own open, and a refusal of any writes nothing. What lies over a cache is left
-    /// out: what that one holds cannot be read so.
+    /// Whether a group's, a mirror's or a pool's open would be refused. Asked of a stack built
+    /// [for reading](Self::build_for_reading) or [before a creation](Self::build_before_creation) where several of them are:
+    /// each writes on its own open, and a refusal of any writes nothing. What lies over a cache is left out: what that one
+    /// holds cannot be read so.
     ///
     /// # Errors
     /// The first refusal.
@@ -228,7 +226,7 @@ impl<'a> Stack<'a> {
             }
         }
         for group in writeback::groups(&self.env) {
-            if self.cache_below_group(&group).is_none() {
+            if self.hidden_by_cache(&self.volumes_of(&group)).is_none() {
                 group.foresee(&self.env).await.map_err(named)?;
             }
         }
@@ -241,21 +239,21 @@ impl<'a> Stack<'a> {
         kind: &'static str,
         checked: impl Future<Output = VolumeResult<Vec<String>>>,
     ) -> VolumeReport {
-        if let Some(cache) = self.cache_below(name) {
-            return unknown(name, kind, cache);
+        if let Some(why) = self.hidden_by_cache(&[name]) {
+            return unknown(name, kind, why);
         }
         let outcome = match checked.await {
             Ok(notes) => Outcome::Opens(notes),
             Err(error) => match self.away_below(&[name]).await {
-                Some(away) => away,
+                Some(why) => return unknown(name, kind, why),
                 None => Outcome::Refused(self.shapes.name_devices(error).to_string()),
             },
         };
         VolumeReport { name: name.to_owned(), kind, outcome }
     }
 
-    /// That nothing can be said while a server below these volumes does not answer. A mirror tells that itself.
-    async fn away_below(&self, names: &[&str]) -> Option<Outcome> {
+    /// Why nothing can be said of these volumes while a server below them does not answer. A mirror tells that itself.
+    async fn away_below(&self, names: &[&str]) -> Option<String> {
         const LOOK: u64 = 4096;
         let mut remote = Vec::new();
         names.iter().for_each(|name| self.remote_below(name, &mut remote));
@@ -263,17 +261,10 @@ impl<'a> Stack<'a> {
             let looked = device.read(Request::new(0, LOOK), self.site.pool().get(LOOK as usize)).await;
             if let Some(error) = looked.err().filter(|error| error.kind() == ErrorKind::Gone) {
                 let name = device.name();
-                return Some(Outcome::Unknown(format!(
-                    "{error}; bring the server of `{name}` back, and check again"
-                )));
+                return Some(format!("{error}; bring the server of `{name}` back, and check again"));
             }
         }
         None
-    }
-
-    async fn away_below_group(&self, group: &writeback::Group) -> Option<Outcome> {
-        let names: Vec<&str> = self.nodes.iter().map(Handle::name).filter(|name| group.has(name)).collect();
-        self.away_below(&names).await
     }
 
     /// The exports of servers below a volume, but not below a mirror.
@@ -285,10 +276,15 @@ impl<'a> Stack<'a> {
         self.shapes.children(name).iter().for_each(|child| self.remote_below(child, found));
     }
 
-    /// A write-back cache below one of a group's volumes.
-    fn cache_below_group(&self, group: &writeback::Group) -> Option<&str> {
-        let mut members = self.nodes.iter().map(Handle::name).filter(|name| group.has(name));
-        members.find_map(|name| self.cache_below(name))
+    /// The volumes of a group.
+    fn volumes_of(&self, group: &writeback::Group) -> Vec<&str> {
+        self.nodes.iter().map(Handle::name).filter(|name| group.has(name)).collect()
+    }
+
+    /// Why nothing can be said of these volumes: what a cache below one of them holds only its open can show.
+    fn hidden_by_cache(&self, names: &[&str]) -> Option<String> {
+        let cache = names.iter().find_map(|name| self.cache_below(name))?;
+        Some(format!("it lies above the write-back cache `{cache}`, and only a start shows what that holds"))
     }
 
     /// A write-back cache below this volume.

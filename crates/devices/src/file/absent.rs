@@ -7,8 +7,9 @@ use std::sync::mpsc::{Receiver, TryRecvError, channel};
 use fathom_runtime::{Context, MILLISECOND, SECOND};
 use fathom_volume::{Buf, Env, Error, ErrorKind, Geometry, Handle, Pool, Request, Result, Volume};
 
-use super::open::{Opened, Patience, Refusal, open};
+use super::open::{Opened, Refusal, open};
 use super::{Config, File, KIND, served};
+use crate::patience::Patience;
 
 /// How long a flush waits for the thread that checks, ns: a device that answers later is found by the next check.
 const PATIENCE: u64 = 2 * SECOND;

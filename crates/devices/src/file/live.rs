@@ -11,7 +11,8 @@ use io_uring::{opcode, squeue, types};
 
 use super::Config;
 use super::kernel::{self, Sort};
-use super::open::{self, Opened, Patience};
+use super::open::{self, Opened};
+use crate::patience::Patience;
 use trust::Fence;
 
 /// Zeroes are written in pieces of this size where the file system cannot zero a range.

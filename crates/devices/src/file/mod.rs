@@ -67,8 +67,9 @@ use fathom_volume::{Blueprint, Env, Handle, NamedFile, NodeKind, Result, manual}
 
 pub use backing::paths_below;
 pub use live::File;
-use open::{Opened, Patience, Refusal, open};
+use open::{Opened, Refusal, is_there, open};
 
+use crate::patience::Patience;
 use crate::{memory, sectors};
 
 /// How a new file gets its space.
@@ -222,7 +223,7 @@ impl Blueprint for Config {
         let wanted = Self { create, may_be_absent, ..self.at(&env.path(&self.path)) };
         let config = Self { read_only: self.read_only || env.is_for_reading(), ..wanted.clone() };
         if let Some(blank) = self.stand_in().filter(|_| env.takes_new_for_blank() && self.create)
-            && !Path::new(&wanted.path).exists()
+            && !is_there(&wanted.path)
         {
             return blank.build(env, name, Vec::new());
         }

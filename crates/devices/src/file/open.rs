@@ -5,7 +5,6 @@ use std::io;
 use std::os::fd::AsRawFd;
 use std::os::unix::fs::{FileTypeExt, MetadataExt, OpenOptionsExt};
 use std::path::Path;
-use std::time::Duration;
 
 use fathom_volume::{Error, ErrorKind, Geometry, Result};
 
@@ -13,6 +12,7 @@ use super::backing::{below, taken_above};
 use super::kernel::{self, Facts, Sort};
 use super::new::New;
 use super::{Config, Direct};
+use crate::patience::{Patience, until_free};
 
 /// What is assumed of a kernel that does not tell: the least any device takes.
 const USUAL_ALIGNMENT: u32 = 512;
@@ -58,13 +58,6 @@ impl Refusal {
         let (Self::Absent(error) | Self::Wrong(error)) = self;
         error
     }
-}
-
-/// Whether to wait for a file that a program has which was killed.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Patience {
-    Usual,
-    None,
 }
 
 pub(super) fn fail(path: &str, error: &io::Error, doing: &str, remedy: &str) -> Error {
@@ -285,23 +278,6 @@ fn set_flags(file: &File, change: impl FnOnce(i32) -> i32) -> io::Result<()> {
         libc::fcntl(file.as_raw_fd(), libc::F_SETFL, change(flags))
     };
     if status < 0 { Err(io::Error::last_os_error()) } else { Ok(()) }
-}
-
-/// Tries again while there is no answer, for ten seconds: what a killed program had is taken until the kernel has taken its
-/// ring apart, with the requests in it, and what a check looks at until the check has ended.
-fn until_free<T>(patience: Patience, mut attempt: impl FnMut() -> Option<T>) -> Option<T> {
-    const LOOKS: u32 = 200;
-    const PAUSE: Duration = Duration::from_millis(50);
-    if patience == Patience::None {
-        return attempt();
-    }
-    (0..LOOKS).find_map(|_| {
-        let answer = attempt();
-        if answer.is_none() {
-            std::thread::park_timeout(PAUSE);
-        }
-        answer
-    })
 }
 
 /// So often a process must be seen that has a block device open before it is believed to keep it.

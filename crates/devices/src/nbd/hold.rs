@@ -8,9 +8,10 @@ use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
 use std::os::linux::net::SocketAddrExt;
 use std::os::unix::net::{SocketAddr, UnixListener};
 use std::sync::{Arc, Mutex, PoisonError, Weak};
-use std::time::Duration;
 
 use crc_fast::{CrcAlgorithm, checksum};
+
+use crate::patience::{Patience, until_free};
 
 /// What this process has: its own settings are checked elsewhere, and requests of a volume may outlive it for a while.
 static HELD: Mutex<BTreeMap<String, Weak<UnixListener>>> = Mutex::new(BTreeMap::new());
@@ -19,42 +20,36 @@ static HELD: Mutex<BTreeMap<String, Weak<UnixListener>>> = Mutex::new(BTreeMap::
 pub struct Hold(#[expect(dead_code, reason = "the kernel looks at it")] Option<Arc<UnixListener>>);
 
 impl Hold {
-    /// Takes an export, which `at` names for everybody alike. It is waited for a little, as long as a killed program's requests
-    /// may take, or only as long as a check of a moment if this is one.
+    /// Takes an export, which `at` names for everybody alike.
     ///
     /// # Errors
     /// Another process has it.
-    pub fn take(at: &str, is_look: bool) -> Result<Self, String> {
-        const PAUSE: Duration = Duration::from_millis(50);
-        let looks = if is_look { 10 } else { 200 };
+    pub fn take(at: &str, patience: Patience) -> Result<Self, String> {
         let name = name(at);
         let mut held = HELD.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(own) = held.get(&name).and_then(Weak::upgrade) {
             return Ok(Self(Some(own)));
         }
-        for _ in 0..looks {
-            match SocketAddr::from_abstract_name(&name).and_then(|address| UnixListener::bind_addr(&address))
-            {
-                Err(error) if error.kind() == io::ErrorKind::AddrInUse => {
-                    // A name is anybody's to take: nobody can keep root's daemon from its volumes with it.
-                    if owner(&name).is_ok_and(|owner| !is_trusted(owner)) {
-                        return Ok(Self(None));
-                    }
-                    std::thread::park_timeout(PAUSE);
-                }
-                // Where there are no such names nothing is kept away.
-                Err(_) => return Ok(Self(None)),
-                Ok(bound) => {
-                    let bound = Arc::new(bound);
-                    held.insert(name, Arc::downgrade(&bound));
-                    return Ok(Self(Some(bound)));
-                }
+        let bound = until_free(patience, || match bind(&name) {
+            Err(error) if error.kind() == io::ErrorKind::AddrInUse => {
+                // A name is anybody's to take: nobody can keep root's daemon from its volumes with it.
+                owner(&name).is_ok_and(|owner| !is_trusted(owner)).then_some(None)
             }
-        }
-        Err(format!(
-            "another program of this machine uses this export: stop it first (`ss -xlp | grep {name}` names it)"
-        ))
+            // Where there are no such names nothing is kept away.
+            bound => Some(bound.ok().map(Arc::new)),
+        });
+        let bound = bound.ok_or_else(|| {
+            format!(
+                "another program of this machine uses this export: stop it first (`ss -xlp | grep {name}` names it)"
+            )
+        })?;
+        held.extend(bound.as_ref().map(|bound| (name, Arc::downgrade(bound))));
+        Ok(Self(bound))
     }
+}
+
+fn bind(name: &str) -> io::Result<UnixListener> {
+    UnixListener::bind_addr(&SocketAddr::from_abstract_name(name)?)
 }
 
 /// The same for the same export, of fewer bytes than a socket's name may have.
@@ -110,32 +105,26 @@ fn owner(name: &str) -> io::Result<libc::uid_t> {
 
 #[cfg(test)]
 mod tests {
-    use std::os::linux::net::SocketAddrExt;
-    use std::os::unix::net::{SocketAddr, UnixListener};
-
-    use super::{Hold, name, owner};
-
-    /// As another process would have it.
-    fn elsewhere(at: &str) -> std::io::Result<UnixListener> {
-        UnixListener::bind_addr(&SocketAddr::from_abstract_name(name(at))?)
-    }
+    use super::{Hold, Patience, bind, name, owner};
 
     #[test]
     fn an_export_has_one_user_at_a_time_on_a_machine() {
         let at = format!("127.0.0.1:10809 a test {}", std::process::id());
-        let held = Hold::take(&at, true).expect("nobody has it");
-        elsewhere(&at).expect_err("it is ours");
-        let shared = Hold::take(&at, true).expect("it is ours");
+        let held = Hold::take(&at, Patience::Short).expect("nobody has it");
+        // As another process would have it.
+        let elsewhere = || bind(&name(&at));
+        elsewhere().expect_err("it is ours");
+        let shared = Hold::take(&at, Patience::Short).expect("it is ours");
         drop(held);
-        elsewhere(&at).expect_err("it is still ours");
+        elsewhere().expect_err("it is still ours");
         drop(shared);
-        let other = elsewhere(&at).expect("it was given back");
+        let other = elsewhere().expect("it was given back");
         // SAFETY: no memory is touched.
         assert_eq!(owner(&name(&at)).expect("somebody listens"), unsafe { libc::geteuid() });
-        let refused = Hold::take(&at, true).err().expect("another one has it");
+        let refused = Hold::take(&at, Patience::Short).err().expect("another one has it");
         assert!(refused.contains("stop it first"), "{refused}");
         drop(other);
-        let _again = Hold::take(&at, true).expect("nobody has it");
+        let _again = Hold::take(&at, Patience::Short).expect("nobody has it");
     }
 
     #[test]

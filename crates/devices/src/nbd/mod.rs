@@ -80,6 +80,7 @@ use fathom_volume::{
 use fathom_wire::Address;
 use fathom_wire::tls::{self, Identity};
 
+use crate::patience::Patience;
 use crate::{memory, sectors};
 use hold::Hold;
 use reach::{Open, Target};
@@ -274,7 +275,8 @@ impl Config {
             }
         };
         let is_look = env.is_for_reading();
-        let held = Hold::take(&format!("{place} {}", self.uri.export), is_look)?;
+        let patience = if is_look { Patience::Short } else { Patience::Usual };
+        let held = Hold::take(&format!("{place} {}", self.uri.export), patience)?;
         Ok((!is_look).then_some(held))
     }
 

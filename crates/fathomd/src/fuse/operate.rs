@@ -103,26 +103,39 @@ async fn read(served: &Served, pool: &Pool, offset: u64, length: u32, data: &Buf
 async fn write(file: &File, pool: &Pool, offset: u64, length: u32, data: &Buf) -> Result<(), i32> {
     let served = &file.served;
     check(served, offset, u64::from(length))?;
-    let end = offset + u64::from(length);
-    let sector = u64::from(served.export.block);
-    let (first, last) = (offset / sector * sector, end.next_multiple_of(sector));
-    let _changing = file.changing.lock(first..last).await;
-    let whole = if (first, last) == (offset, end) {
+    let bytes = offset..offset + u64::from(length);
+    let sectors = sectors(served, &bytes);
+    let _changing = file.changing.lock(sectors.clone()).await;
+    let whole = if sectors == bytes {
         data.slice(0..length as usize)
     } else {
         // A large request from memory that is not aligned comes in pieces of odd lengths.
-        let whole = pool.get((last - first) as usize);
-        for edge in [first, last - sector] {
-            let at = (edge - first) as usize;
-            let into = whole.slice(at..at + sector as usize);
-            served.read(edge, &into).await.map_err(|error| no(served, "read", &error))?;
-        }
-        let at = (offset - first) as usize;
-        let length = length as usize;
-        whole.slice(at..at + length).copy_from_buf(&data.slice(0..length));
+        let (whole, part) = around(served, pool, &bytes).await?;
+        part.copy_from_buf(&data.slice(0..length as usize));
         whole
     };
-    served.write(first, &whole, false).await.map_err(|error| no(served, "write", &error))
+    served.write(sectors.start, &whole, false).await.map_err(|error| no(served, "write", &error))
+}
+
+/// The sectors that these bytes touch.
+fn sectors(served: &Served, bytes: &Range<u64>) -> Range<u64> {
+    let sector = u64::from(served.export.block);
+    bytes.start / sector * sector..bytes.end.next_multiple_of(sector)
+}
+
+/// A buffer for the sectors that these bytes touch, of which the first and the last are read; and the part of it that is theirs.
+async fn around(served: &Served, pool: &Pool, bytes: &Range<u64>) -> Result<(Buf, Buf), i32> {
+    let (sector, Range { start: first, end: last }) =
+        (u64::from(served.export.block), sectors(served, bytes));
+    let whole = pool.get((last - first) as usize);
+    let other = last - sector;
+    for edge in [first].into_iter().chain((other > first).then_some(other)) {
+        let at = (edge - first) as usize;
+        let into = whole.slice(at..at + sector as usize);
+        served.read(edge, &into).await.map_err(|error| no(served, "read", &error))?;
+    }
+    let part = whole.slice((bytes.start - first) as usize..(bytes.end - first) as usize);
+    Ok((whole, part))
 }
 
 /// Punching and zeroing both end in zeroes, as a file's reader expects; a trim promises less. Sectors that are zeroed in part are
@@ -139,7 +152,7 @@ async fn fallocate(file: &File, pool: &Pool, wanted: Fallocate) -> Result<(), i3
         0 => Ok(()),
         PUNCH_HOLE | ZERO_RANGE => {
             let (sector, end) = (u64::from(served.export.block), offset + length);
-            let _changing = file.changing.lock(offset / sector * sector..end.next_multiple_of(sector)).await;
+            let _changing = file.changing.lock(sectors(served, &(offset..end))).await;
             let (first, last) = (offset.next_multiple_of(sector), end / sector * sector);
             if first >= last {
                 return zero_in_part(served, pool, offset..end).await;
@@ -158,12 +171,9 @@ async fn zero_in_part(served: &Served, pool: &Pool, bytes: Range<u64>) -> Result
     if bytes.is_empty() {
         return Ok(());
     }
-    let sector = u64::from(served.export.block);
-    let first = bytes.start / sector * sector;
-    let whole = pool.get((bytes.end.next_multiple_of(sector) - first) as usize);
-    served.read(first, &whole).await.map_err(|error| no(served, "read", &error))?;
-    let part = whole.slice((bytes.start - first) as usize..(bytes.end - first) as usize);
+    let (whole, part) = around(served, pool, &bytes).await?;
     part.with_mut(|bytes| bytes.fill(0));
+    let first = sectors(served, &bytes).start;
     served.write(first, &whole, false).await.map_err(|error| no(served, "write", &error))
 }
 

@@ -198,7 +198,7 @@ fn a_refused_creation_carries_out_no_loss_of_another_group() {
 
 #[test]
 fn mirrors_pools_and_caches_of_new_files_are_made_together() {
-    let files: String = ["a", "b", "c", "d", "e", "f"].map(|name| file(name, "")).concat();
+    let files: String = ["a", "b", "c", "d"].map(|name| file(name, "")).concat();
     let mirror = |name: &str, legs: [&str; 2]| {
         format!("[volumes.{name}]\nkind = \"mirror\"\nlegs = {legs:?}\ninitial = \"blank\"\n")
     };

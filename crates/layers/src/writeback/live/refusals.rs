@@ -208,13 +208,12 @@ impl Opening {
     pub fn failing_cache(&self, leg: usize, error: &Error) -> Error {
         let device = self.parts.caches[leg].name().to_owned();
         let why = format!("cache device `{device}` fails: {error}");
-        let copied = format!(
-            "copy all that can be read of `{device}` to another device of that size, each byte to its place and zeroes for the rest \
-             (ddrescue does), and name that one in its place: what the log lacks then is told, or that it lacks nothing"
-        );
         let text = match error.kind() {
             ErrorKind::Gone => format!("bring `{device}` back, or the server that has it, and start again"),
-            _ => copied,
+            _ => format!(
+                "copy all that can be read of `{device}` to another device of that size, each byte to its place and zeroes for the \
+                 rest (ddrescue does), and name that one in its place: what the log lacks then is told, or that it lacks nothing"
+            ),
         };
         let remedy = Remedy { action: Action::BringBack { device }, text, loses: None };
         self.refuse(error.kind(), "cache_failed", why, vec![remedy])

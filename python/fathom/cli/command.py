@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any
@@ -38,6 +38,15 @@ class Command:
     def epilog(self) -> str:
         """The examples as click prints them without rewrapping."""
         return "\b\nExamples:\n" + "\n".join(f"  {line}" for line in self.examples)
+
+
+def completing(names: Callable[[], Iterable[str]]) -> Callable[[str], list[str]]:
+    """What the shell offers for an argument: the names that begin as it does, each once."""
+
+    def offered(incomplete: str) -> list[str]:
+        return [name for name in dict.fromkeys(names()) if name.startswith(incomplete)]
+
+    return offered
 
 
 def guarded(function: Callable[..., None]) -> Callable[..., None]:

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 
 from fathom.analysis.advice import commands
 from fathom.analysis.advice.rule import Rule, RuleInput
-from fathom.analysis.advice.waiting import waits
+from fathom.analysis.advice.waiting import Waits, waits
 from fathom.analysis.capacity import capacity, full_load, limit_of, too_much
 from fathom.analysis.model import Overload
 from fathom.analysis.variants import Key, Variant, of_variant, variant_key, without
@@ -55,7 +55,13 @@ def find(given: RuleInput) -> Iterator[Finding]:
     evidence += full
     if goals and not known:
         evidence.append("The goals may ask for less than what can be sustained: --find-max with them finds the limit.")
-    evidence += _waits(given, things)
+    # What sessions did at the lowest load that was too much, where it is known.
+    known_waits = [waits(given, group[0].variant) for group in things]
+    evidence += [
+        f"{given.capital(given.label(group[0].variant))}: {found.words}."
+        for group, found in list(zip(things, known_waits, strict=True))[:_MOST]
+        if found is not None
+    ]
     yield Finding(
         "overload",
         given.label(without(things[0][0].variant, loads)) or things[0][0].sentence.split(" cannot sustain")[0],
@@ -66,7 +72,7 @@ def find(given: RuleInput) -> Iterator[Finding]:
         harm=f"The queue grows as long as the {of} lasts, so no ratio of its latency is computed.",
         remedies=(
             Remedy(
-                f"Offer {', and '.join(limits)}{tried}{_more(given, things)}.",
+                f"Offer {', and '.join(limits)}{tried}{_more(things, known_waits)}.",
                 verify="No arrival is refused, and the latency is level over the run.",
             ),
             *_longer_bursts(given, [found for group in things for found in group if found.phase]),
@@ -74,30 +80,18 @@ def find(given: RuleInput) -> Iterator[Finding]:
     )
 
 
-def _more(given: RuleInput, things: Sequence[Sequence[Overload]]) -> str:
+def _more(things: Sequence[Sequence[Overload]], known: Sequence[Waits | None]) -> str:
     """What else helps: more IOPS, unless the sessions of the databases say that they do not wait for storage."""
-    held = [group for group in things if not _by_storage(given, group)]
+    held = [found for found in known if found is not None and not found.storage_matters]
     if not held:
         return f", or give {'it' if len(things) == 1 else 'them'} more IOPS"
-    rest = [_who(group) for group in things if group not in held]
+    rest = [_who(group) for group, found in zip(things, known, strict=True) if found not in held]
     if rest:
         return (
             f"; faster storage helps {listed(rest)} only" if len(rest) <= _MOST else "; faster storage helps some only"
         )
-    reasons = dict.fromkeys(found.reasons for group in held if (found := waits(given, group[0].variant)) is not None)
+    reasons = dict.fromkeys(found.reasons for found in held)
     return f"; faster storage does not help: the limit is {' or '.join(reasons)}"
-
-
-def _by_storage(given: RuleInput, group: Sequence[Overload]) -> bool:
-    """Whether storage may be why a variant fell short: its sessions wait for it, or nobody knows what they do."""
-    found = waits(given, group[0].variant)
-    return found is None or found.storage_matters
-
-
-def _waits(given: RuleInput, things: Sequence[Sequence[Overload]]) -> list[str]:
-    """What sessions did at the lowest load that was too much, of each variant where it is known."""
-    known = [(group, found) for group in things[:_MOST] if (found := waits(given, group[0].variant)) is not None]
-    return [f"{given.capital(given.label(group[0].variant))}: {found.words}." for group, found in known]
 
 
 def _longer_bursts(given: RuleInput, bursts: Sequence[Overload]) -> Iterator[Remedy]:

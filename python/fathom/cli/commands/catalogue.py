@@ -8,15 +8,14 @@ from typing import Annotated, Any
 import typer
 
 from fathom.cli.campaigns import AsJson
-from fathom.cli.command import Command
+from fathom.cli.command import Command, completing
 from fathom.errors import UsageError
 
 
-def _models(incomplete: str) -> list[str]:
-    """The models that begin so, for the shell's completion."""
+def _models() -> list[str]:
     from fathom.engine import core
 
-    return [str(entry["name"]) for entry in core().catalogue_list(()) if entry["name"].startswith(incomplete)]
+    return [str(entry["name"]) for entry in core().catalogue_list(())]
 
 
 Name = Annotated[
@@ -25,7 +24,7 @@ Name = Annotated[
         metavar="NAME",
         help="A model, such as aws/gp3; all if not given.",
         show_default=False,
-        autocompletion=_models,
+        autocompletion=completing(_models),
     ),
 ]
 Files = Annotated[

@@ -9,16 +9,14 @@ from typing import Annotated, Any
 import typer
 
 from fathom.cli.campaigns import AsJson
-from fathom.cli.command import Command
+from fathom.cli.command import Command, completing
 from fathom.errors import UsageError
 
 
-def _kinds(incomplete: str) -> list[str]:
-    """The kinds that begin so, for the shell's completion."""
+def _kinds() -> list[str]:
     from fathom.engine import core
 
-    names = dict.fromkeys(str(entry["name"]) for entry in core().describe()["kinds"])
-    return [name for name in names if name.startswith(incomplete)]
+    return [str(entry["name"]) for entry in core().describe()["kinds"]]
 
 
 Kind = Annotated[
@@ -27,7 +25,7 @@ Kind = Annotated[
         metavar="KIND",
         help="The value of `kind = ...` in a study; a list if not given.",
         show_default=False,
-        autocompletion=_kinds,
+        autocompletion=completing(_kinds),
     ),
 ]
 

@@ -10,7 +10,7 @@ from typing import Annotated
 
 import typer
 
-from fathom.cli.command import Command
+from fathom.cli.command import Command, completing
 from fathom.errors import UsageError
 
 
@@ -83,7 +83,7 @@ From = Annotated[
     typer.Option(
         "--from",
         metavar="QUESTION",
-        autocompletion=lambda incomplete: [name for name in STUDIES if name.startswith(incomplete)],
+        autocompletion=completing(lambda: STUDIES),
         help=f"Template of a study: {'; '.join(f'{name} ({about})' for name, about in STUDIES.items())}.",
         show_default=False,
     ),

@@ -1,8 +1,10 @@
 """Carries out a plan: the only step with side effects. What is finished stays finished, whatever happens next.
 
 A run is scratch space, the engine's call, one directory. A failed run is a result with a reason from
-`results.REASONS`, and the campaign continues. Ctrl-C gives the scratch space back, drops the runs in progress and keeps
-the rest. In real time runs follow each other; in virtual time they share nothing and go to several processors.
+`results.REASONS`, and the campaign continues, unless nothing works: in real time it ends when as many runs in a row
+have failed as a round has, because each of the others would take its time to fail as well. Ctrl-C gives the scratch
+space back, drops the runs in progress and keeps the rest. In real time runs follow each other; in virtual time they
+share nothing and go to several processors.
 """
 
 from __future__ import annotations
@@ -12,6 +14,7 @@ import time
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor, as_completed
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -39,6 +42,9 @@ class Observer(Protocol):
 
     def run_ends(self, run: PlannedRun, seconds: float, failure: str | None) -> None:
         """A run is on disk; `failure` says why it failed."""
+
+    def gives_up(self, failed: int, left: int) -> None:
+        """The last `failed` runs all failed, and the `left` that remain are not tried."""
 
 
 @dataclass(frozen=True)
@@ -98,10 +104,14 @@ def _run_all(plan: Plan, pending: Sequence[PlannedRun], options: Options, engine
         runs = Runs(plan, options.directory / "runs", engine, observer, scratch, surroundings)
         jobs = min(options.jobs, len(pending)) if plan.study.clock == "virtual" else 1
         if jobs == 1:
-            for run in pending:
-                runs.one(run)
+            runs.one_by_one(pending, enough=_failures_are_enough(plan))
         else:
             runs.side_by_side(pending, jobs)
+
+
+def _failures_are_enough(plan: Plan) -> int | None:
+    """How many failed runs in a row end a campaign: a whole round, and more than one; None in virtual time."""
+    return max(2, len(plan.runs) // plan.rounds) if plan.study.clock == "real" else None
 
 
 class Runs:
@@ -135,8 +145,18 @@ class Runs:
                 pool.shutdown(cancel_futures=True)
                 raise
 
-    def one(self, run: PlannedRun) -> None:
-        """Carries one run out and writes its directory."""
+    def one_by_one(self, pending: Sequence[PlannedRun], *, enough: int | None) -> None:
+        """Carries runs out in the plan's order; ends early when `enough` of them in a row have failed."""
+        failed = 0
+        for place, run in enumerate(pending, 1):
+            failed = 0 if self.one(run) else failed + 1
+            left = len(pending) - place
+            if failed == enough and left:
+                self._tell(partial(self._observer.gives_up, failed, left))
+                return
+
+    def one(self, run: PlannedRun) -> bool:
+        """Carries one run out and writes its directory; whether it succeeded."""
         self._tell(lambda: self._observer.run_begins(run))
         started, begun = campaign.now(), time.perf_counter()
         surroundings = {**self._surroundings, "moment": machine.moment()}
@@ -151,6 +171,7 @@ class Runs:
         seconds = time.perf_counter() - begun
         _write(self._directory, run, started, seconds, tried, surroundings, self._assumed)
         self._tell(lambda: self._observer.run_ends(run, seconds, tried.message))
+        return tried.reason is None
 
     def _tick(self, run: PlannedRun) -> Callable[[float, str], None]:
         def tick(share: float, words: str) -> None:

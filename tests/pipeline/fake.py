@@ -111,6 +111,7 @@ class Notes:
         self.ticks = 0
         self.finished_before: int | None = None
         self.ended: list[tuple[str, str | None]] = []
+        self.gave_up: list[tuple[int, int]] = []
 
     def campaign(self, plan: Plan, finished: int) -> None:
         self.finished_before = finished
@@ -125,3 +126,6 @@ class Notes:
 
     def run_ends(self, run: PlannedRun, seconds: float, failure: str | None) -> None:
         self.ended.append((run.id, failure))
+
+    def gives_up(self, failed: int, left: int) -> None:
+        self.gave_up.append((failed, left))

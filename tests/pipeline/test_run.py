@@ -66,6 +66,42 @@ def test_a_failed_run_is_a_result_and_the_campaign_goes_on(
     assert {(run.reason, run.message) for run in failed} == {("no-space", "the volume is full")}
     assert all(run.metrics == {} and run.samples() is None and run.reason in results.REASONS for run in failed)
     assert [words for _, words in notes.ended].count("the volume is full") == 6
+    assert notes.gave_up == []
+
+
+def test_where_every_run_of_a_round_fails_the_rest_is_not_tried(
+    make_engine: Any, make_notes: Any, study: Study, virtual_study: Study, tmp_path: Path
+) -> None:
+    full = True
+
+    def fail(_overrides: dict[str, Any], _call: int) -> BaseException | None:
+        return make_engine.failure("no-space", "the volume is full") if full else None
+
+    notes, engine = make_notes(), make_engine(fail)
+    found = execute(plan(study), Options(tmp_path / "c"), engine, notes)
+    assert (len(found.runs), found.planned, notes.gave_up) == (6, 18, [(6, 12)])
+
+    # A person who calls again has one more round tried, and --retry-failed has them all.
+    again = execute(plan(study), Options(tmp_path / "c"), engine, make_notes())
+    assert len(again.runs) == 12
+    full = False
+    whole = execute(plan(study), Options(tmp_path / "c", retry_failed=True), engine, make_notes())
+    assert len(whole.runs) == 18
+    assert all(run.ok for run in whole.runs)
+
+    full = True
+    virtual = execute(plan(virtual_study), Options(tmp_path / "v"), engine, make_notes())
+    assert len(virtual.runs) == 18, "in virtual time a failure costs nothing"
+
+
+def test_one_failed_run_of_a_study_without_factors_ends_nothing(make_engine: Any, notes: Any, tmp_path: Path) -> None:
+    def fail(_overrides: dict[str, Any], call: int) -> BaseException | None:
+        return make_engine.failure("timeout", "no answer") if call != 2 else None
+
+    study = parse('title = "One"\n[workload]\nkind = "insert"\n', Path("one.toml"), make_engine())
+    found = execute(plan(study, rounds=5), Options(tmp_path / "c"), make_engine(fail), notes)
+    assert [run.ok for run in found.runs] == [False, True, False, False]
+    assert notes.gave_up == [(2, 1)]
 
 
 @settings(max_examples=15, deadline=None)

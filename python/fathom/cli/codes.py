@@ -14,7 +14,7 @@ UNREAD = 141
 
 MEANINGS = {
     OK: "done; every run finished",
-    RUN_FAILED: "the campaign completed, but at least one run failed or got nothing done (the results say why)",
+    RUN_FAILED: "at least one run failed or got nothing done (the results say why)",
     USAGE: "a mistake in the command line, a study, settings or models, or no such file of them",
     NOT_COMPARABLE: "no comparison is possible, or the two campaigns must not be compared",
     BROKEN: "results or logs cannot be read or written, or are damaged or of a newer format",

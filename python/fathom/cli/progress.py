@@ -52,6 +52,15 @@ def count_words(number: int, word: str) -> str:
     return f"{number} {word}" if number == 1 else f"{number} {word}s"
 
 
+def gave_up(failed: int, left: int) -> str:
+    """What is said when a campaign ends because nothing works."""
+    rest = "run that remains is" if left == 1 else "runs that remain are"
+    return (
+        f"the last {failed} runs all failed, so the {left} {rest} not tried; "
+        "remove the cause, then give the same command with --retry-failed"
+    )
+
+
 @dataclass
 class Pace:
     """How fast a run in progress goes, by `perf_counter`. While its share is 0, it is still prepared (filled, loaded).
@@ -161,6 +170,10 @@ class Lines:
             + (f" ({duration_words(left)} left)" if left is not None else "")
         )
 
+    def gives_up(self, failed: int, left: int) -> None:
+        """One line."""
+        note(gave_up(failed, left))
+
 
 @dataclass
 class _Running:
@@ -245,6 +258,10 @@ class Bars:
         if failure:
             words = f"run {run.order} failed ({variant_words(dict(run.variant))}): {failure}"
             self._progress.console.print(_escaped(words), style="red")
+
+    def gives_up(self, failed: int, left: int) -> None:
+        """Stays on the screen."""
+        self._progress.console.print(_escaped(gave_up(failed, left)), style="red")
 
 
 def observer(*, quiet: bool = False, jobs: int = 1) -> Lines | Bars:

@@ -52,12 +52,13 @@ test-rust: $(VENV)/.installed $(VENV)/.test-packages
 hunt:
 	$(HUNT)
 
-test-long: ## what a night is for, about an hour: chaos, crash campaign, file systems, sockets, fuzz targets (root)
+test-long: ## what a night is for, above an hour: chaos, crash campaign, file systems, sockets, fuzz targets, ublk (root)
 	$(MAKE) chaos HOURS=0.17 SEED=$(SEED)
 	$(MAKE) crash-campaign HOURS=0.17 SEED=$(SEED)
 	$(MAKE) fsx OPS=200000 SEED=$(SEED)
 	$(MAKE) fuzz-sockets SECONDS=600 SEED=$(SEED)
 	$(MAKE) fuzz SECONDS=60
+	$(MAKE) ublk-test
 
 test-sqlserver: ## everything on the SQL Server of FATHOM_TEST_SQLSERVER (docs/SQLSERVER.md)
 	@test -n "$$FATHOM_TEST_SQLSERVER" || { echo "FATHOM_TEST_SQLSERVER=sqlserver://USER:PASSWORD@HOST:PORT?tls=require names no server: docs/SQLSERVER.md"; exit 2; }

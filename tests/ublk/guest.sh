@@ -127,7 +127,8 @@ claim "a stop that keeps the cache" stop
 claim "leaves the device" test -b /dev/ublkb0
 (cp /data/pattern /mnt/c && sync) &
 writer=$!
-sed -i 's/^volume = "data"/volume = "nvme"/' /data/fathomd.toml
+sed -i 's/^volume = "data"/volume = "other"/' /data/fathomd.toml
+printf '[volumes.other]\nkind = "memory"\nsize = "256MiB"\n' >>/data/fathomd.toml
 claim "which no other volume can have" refused start
 claim "and why is said" says "waits for its server with" /run/log
 settings "" 'at_stop = "keep"'

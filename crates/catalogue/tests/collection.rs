@@ -109,6 +109,7 @@ fn a_name_nearly_right_is_suggested() {
         ("aws/r5d.4xlrage", "aws/r5d.4xlarge"),
         ("AWS/GP3", "aws/gp3"),
         ("vmware/pvscssi", "vmware/pvscsi"),
+        ("Standard_E8ds_v6", "azure/edsv6.e8ds"),
     ] {
         let error = catalogue.explain(asked).unwrap_err().to_string();
         assert!(error.contains("did you mean") && error.contains(meant), "{asked}: {error}");

@@ -242,6 +242,14 @@ fn instances_cap_all_their_volumes() {
     let store = r5d.instance_store.unwrap();
     assert_eq!((store.count, store.size, store.read_iops), (2, "300GB".parse().unwrap(), 234_000.0));
 
+    // IOPS of 30 minutes above what is sustained; the throughput of this size has no burst.
+    let azure = catalogue.instance("azure/edsv6.e48ds").unwrap();
+    let burst = azure.burst.unwrap();
+    assert_eq!((burst.earn_per_s, burst.peak_per_s, burst.bucket), (76_800.0, 80_000.0, 3200.0 * 1800.0));
+    assert!(azure.throughput_burst.is_none());
+    let store = azure.instance_store.unwrap();
+    assert_eq!((store.count, store.size, store.write_iops), (6, Bytes::gib(440), 360_000.0));
+
     let burst = catalogue.instance("aws/r6id.4xlarge").unwrap().burst.unwrap();
     assert_eq!((burst.earn_per_s, burst.peak_per_s), (20_000.0, 40_000.0));
     assert_eq!(burst.bucket / (burst.peak_per_s - burst.earn_per_s), 1800.0);
@@ -257,6 +265,14 @@ fn instances_cap_all_their_volumes() {
         ("aws/i3.metal", 80_000.0, 2375.0),
         ("aws/i3.16xlarge", 65_000.0, 1750.0),
         ("aws/x2iedn.32xlarge", 260_000.0, 10_000.0),
+        ("aws/r5.2xlarge", 12_000.0, 287.5),
+        ("aws/m5a.24xlarge", 60_000.0, 1696.25),
+        ("aws/m6g.medium", 2500.0, 39.375),
+        ("azure/edsv5.e104ids", 120_000.0, 4000.0),
+        ("azure/ebdsv5.e8bds", 33_000.0, 930.0),
+        ("azure/ebdsv5-premium-v2.e8bds", 44_200.0, 1200.0),
+        ("azure/ebdsv6-premium-v2.e192ibds", 800_000.0, 14_000.0),
+        ("azure/lsv3.l80s", 80_000.0, 2160.0),
     ] {
         let instance = catalogue.instance(name).unwrap();
         assert_eq!((instance.iops, instance.bytes_per_s), (iops, mb * 1e6), "{name}");
@@ -290,6 +306,7 @@ fn drives_reach_the_figures_of_their_sheets() {
         ("aws/i4i.32xlarge/nvme", 400e3, 220e3, 400e3 * 4096.0 * 1.88, 220e3 * 4096.0 * 2.5),
         ("aws/im4gn.16xlarge/nvme", 250e3, 200e3, 250e3 * 4096.0 * 2.25, 200e3 * 4096.0 * 1.25),
         ("aws/is4gen.medium/nvme", 31_250.0, 25e3, 31_250.0 * 4096.0 * 2.25, 25e3 * 4096.0 * 1.25),
+        ("azure/edsv6.e2ds/nvme", 37_500.0, 15e3, 180e6, 90e6),
     ] {
         let service = catalogue.resolve(name, None, &Overrides::default()).unwrap().service;
         let per_s = |busy: Span| f64::from(service.servers) / busy.as_secs_f64();

@@ -71,6 +71,11 @@ impl Volumes {
         self.find(name).is_some()
     }
 
+    /// Names of the volumes that a volume lies on, in order; empty for a device, None if there is no such volume.
+    pub fn children_of(&self, name: &str) -> Option<Vec<String>> {
+        self.find(name).map(|index| self.nodes[index].blueprint.children())
+    }
+
     /// Names of the tables that hold these volumes and all below them, each after the volumes below it.
     pub fn tables(&self, roots: &[String]) -> Vec<String> {
         let mut names: Vec<String> = Vec::new();

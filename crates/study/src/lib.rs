@@ -11,6 +11,7 @@ mod goals;
 mod metrics;
 mod provision;
 mod published;
+mod queues;
 mod reading;
 mod run;
 mod several;

@@ -10,6 +10,7 @@ use fathom_stack::{BuildError, Stack};
 use fathom_volume::{ErrorKind, Site};
 
 use crate::check::prepare;
+use crate::queues::wait_below;
 
 /// How to run one variant.
 #[derive(Debug)]
@@ -59,6 +60,7 @@ pub fn run(run: &Run<'_>, catalogue: &Catalogue, progress: &mut dyn Progress) ->
     open(&stack)?;
     let storage = Storage { site: &site, nodes: stack.nodes().to_vec() };
     let mut outcome = job.run(&environment(Some(&storage)), progress)?;
+    wait_below(&variant.volumes, &roots, &mut outcome);
     stop(&stack, &mut outcome)?;
     for node in stack.nodes() {
         let counted = node.counters().into_iter().map(|(name, count)| (name, count.to_string()));

@@ -78,6 +78,46 @@ fn a_variant_runs_with_its_levels_and_its_seed() {
     assert!(iops(&of(1, "fast", 1)) < 2_000.0, "one user waits for each answer");
 }
 
+/// A gp3 of 3,000 IOPS by itself, below layers whose queues are empty, and where one request becomes several.
+#[test]
+fn waiting_counts_in_all_queues_of_a_stack_or_is_not_told() {
+    let more = r#"
+[volumes.machine]
+kind = "throttle"
+model = "aws/r6i.4xlarge"
+backing = "ebs"
+[volumes.sectors]
+kind = "sector"
+backing = "machine"
+logical_sector = "4KiB"
+[volumes.other]
+kind = "model"
+model = "aws/gp3"
+size = "1TiB"
+[volumes.both]
+kind = "mirror"
+legs = ["ebs", "other"]
+"#;
+    let text = STUDY.replace("[workload]", &format!("{more}\n[workload]"));
+    let of = |volume: &str| {
+        let overrides = json!({ "workload.outstanding": 32, "disk": "modest", "workload.volumes": [volume] });
+        let outcome = run_by(&text, &overrides, Clock::Virtual, 1, &mut ()).expect("it runs");
+        (outcome.metrics["waiting_ms"], outcome.metrics["latency_ms"].expect("it was measured"))
+    };
+    let (waiting, latency) = of("ebs");
+    let (waiting, service) = (waiting.expect("it is counted"), latency - waiting.unwrap_or(0.0));
+    assert!(waiting > 8.0 && (0.5..1.5).contains(&service), "{waiting} of {latency} ms");
+    for stacked in ["machine", "sectors"] {
+        let (all, of_stack) = of(stacked);
+        let all = all.expect("each request is one below");
+        assert!(
+            (all / waiting - 1.0).abs() < 0.01 && (of_stack / latency - 1.0).abs() < 0.01,
+            "{stacked}: {all} ms"
+        );
+    }
+    assert_eq!(of("both").0, None, "reads of two legs wait side by side");
+}
+
 /// The message of a run that the settings rule out.
 fn refused(text: &str, overrides: &Value, clock: Clock) -> String {
     let failure = run_by(text, overrides, clock, 1, &mut ()).expect_err("it cannot run");

@@ -23,6 +23,8 @@ const LATE: f64 = 2.5;
 pub struct Load {
     /// What the backing volumes lack.
     pub dirty: u64,
+    /// All of the batch that is on its way to them, what is in place of it included.
+    pub batch: u64,
     /// What they may lack.
     pub limit: u64,
     /// Age of the oldest write that they lack, and from which age on writers are held back.
@@ -52,7 +54,8 @@ impl Load {
     pub fn rate(&self) -> Option<f64> {
         let calm = 1.0 - self.urgency();
         let span = SPANS * self.lag_target as f64 / SECOND as f64 * calm;
-        (calm > 0.0 && span > 0.0).then(|| self.dirty as f64 / span)
+        // By what is left alone, the end of the last batch of a burst would come ever slower.
+        (calm > 0.0 && span > 0.0).then(|| self.dirty.max(self.batch) as f64 / span)
     }
 
     /// Percent of the backing volume's time that destaging is guaranteed: the most while somebody waits for it. It grows late:
@@ -119,7 +122,14 @@ mod tests {
 
     fn load(dirty: u64, lag: u64) -> Load {
         let held = 20 * SECOND;
-        Load { dirty, limit: 1000 * MB, lag: [lag, held], lag_ahead: [0, held], lag_target: 5 * SECOND }
+        Load {
+            dirty,
+            batch: 0,
+            limit: 1000 * MB,
+            lag: [lag, held],
+            lag_ahead: [0, held],
+            lag_target: 5 * SECOND,
+        }
     }
 
     proptest! {

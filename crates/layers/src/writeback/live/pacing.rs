@@ -95,6 +95,7 @@ impl Live {
         };
         Load {
             dirty,
+            batch,
             limit: beside(batch, limit),
             lag: [self.lag_smoothly(state), self.settings.lag_target + (HELD * self.lag_room()) as Nanos],
             lag_ahead: [lag_ahead, (HELD * self.drain_target() * SECOND as f64) as Nanos],

@@ -297,6 +297,16 @@ def test_units_stop_in_the_reverse_order_and_not_before_the_drain() -> None:
     assert "TimeoutStopSec=610s" in made["system/fathomd.service.d/10-volumes.conf"].text
 
 
+def test_all_exports_find_a_place_at_the_daemon() -> None:
+    tree = json.loads(json.dumps(CACHED))
+    tree["exports"] = {f"data{number}": {"volume": "data"} for number in range(20)}
+    units = [file.text for name, file in files("systemd", tree).items() if "fathom-nbd" in name]
+    assert [text.count("-connections 3\n") for text in units] == [1] * 20, "64 clients are let in"
+    tree["daemon"] = {**tree.get("daemon", {}), "most_clients": 19}
+    with pytest.raises(CannotSayError, match="20 exports need a client each, and 19 are let in"):
+        files("systemd", tree)
+
+
 def test_an_export_that_is_a_block_device_already_needs_no_client() -> None:
     tree = json.loads(json.dumps(CACHED))
     tree["exports"] = {"data": {"volume": "data", "ublk": 3}}

@@ -7,7 +7,7 @@ use fathom_runtime::RingSetup;
 use fathom_stack::Stack;
 use fathom_volume::{Handle, Kind, NewFile, NewFiles};
 
-use crate::daemon::{Purpose, ask_first, seed, site};
+use crate::daemon::{Purpose, ask_first, seed, site, tell_losses};
 use crate::folder_of;
 use crate::listen::keep_out;
 use crate::settings::Settings;
@@ -36,6 +36,7 @@ pub fn create(settings: &Settings, file: &Path) -> Result<(), String> {
     let lifecycle = stack.lifecycle();
     let made = site.runtime().block_on(async {
         lifecycle.ready().await?;
+        tell_losses(&lifecycle);
         lifecycle.close().await
     });
     let made = made.map_err(|deadlock| deadlock.to_string())?.map_err(|error| error.to_string());
@@ -62,6 +63,9 @@ fn remove(new: &NewFile) {
     if !matches!((there, own), (Ok(there), Ok(own)) if there == own) {
         return;
     }
-    let removed = std::fs::remove_file(&new.path);
-    tracing::info!(file = %new.path.display(), ?removed, "removed again: nothing was written to it");
+    let file = new.path.display();
+    match std::fs::remove_file(&new.path) {
+        Ok(()) => tracing::info!(%file, "removed again: nothing was written to it"),
+        Err(error) => tracing::warn!(%file, %error, "made for nothing, and not removed again"),
+    }
 }

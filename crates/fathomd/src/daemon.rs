@@ -6,7 +6,7 @@ use std::process::{Command, Stdio};
 use std::rc::Rc;
 
 use fathom_runtime::{Ring, RingSetup, Signal, seed_from_kernel};
-use fathom_stack::{Stack, WritebackStatus};
+use fathom_stack::{Lifecycle, Stack, WritebackStatus};
 use fathom_volume::Site;
 
 use crate::cancel::cancel_everything;
@@ -129,6 +129,17 @@ fn tell_loss(group: &str, status: &WritebackStatus) {
     }
 }
 
+/// What was given up at this opening, and what was accepted for nothing.
+pub fn tell_losses(lifecycle: &Lifecycle) {
+    lifecycle.groups().for_each(|(name, status)| tell_loss(name, &status));
+    for (group, accepts) in lifecycle.needless_acceptances() {
+        tracing::warn!(
+            group,
+            "`accept_loss = {accepts}` accepts nothing: the group opened without a loss, or it is that of an earlier start. Take it out"
+        );
+    }
+}
+
 /// Why the daemon does not start without signals.
 pub fn cannot_listen(error: &std::io::Error) -> String {
     format!("cannot listen to signals: {error}")
@@ -193,13 +204,7 @@ async fn live(
         return Ok(());
     };
     ready.map_err(|error| error.to_string())?;
-    state.lifecycle.groups().for_each(|(name, status)| tell_loss(name, &status));
-    for (group, accepts) in state.lifecycle.needless_acceptances() {
-        tracing::warn!(
-            group,
-            "`accept_loss = {accepts}` accepts nothing: the group opened without a loss, or it is that of an earlier start. Take it out"
-        );
-    }
+    tell_losses(&state.lifecycle);
     for mirror in state.lifecycle.mirror_nodes() {
         context.spawn(tell_of_legs(context.clone(), Rc::clone(mirror)));
     }

@@ -17,6 +17,8 @@ use crate::{folder_of, paths, ports, ublk};
 
 /// The longest name of an export, in bytes (specification: strings of at most 4,096; longer ones are of no use).
 const LONGEST_NAME: usize = 255;
+/// The longest description, in bytes (the same): libnbd gives up on a longer one.
+const LONGEST_DESCRIPTION: usize = 4096;
 /// The largest N of `/dev/ublkbN`: minor numbers have 20 bits, 16 of them per N for partitions.
 const LARGEST_DEVICE: u32 = 65_535;
 
@@ -234,6 +236,10 @@ fn export(name: &str, section: &mut Section<'_>) -> Option<Export> {
     }
     let volume = section.required::<VolumeName>("volume");
     let description = section.or("description", String::new());
+    if description.len() > LONGEST_DESCRIPTION {
+        let help = format!("use {LONGEST_DESCRIPTION} bytes at most: clients refuse longer texts");
+        section.error_at("description", format!("it has {} bytes", description.len()), help);
+    }
     let read_only = section.or("read_only", false);
     let ublk = section.optional::<u32>("ublk").inspect(|number| {
         if *number > LARGEST_DEVICE {

@@ -63,6 +63,9 @@ fn received() -> libc::sigset_t {
         libc::SIGPROF,
         libc::SIGIO,
         libc::SIGPWR,
+        // The limit of processor time (`LimitCPU=`): its hard limit kills, and a kill is what the volumes survive.
+        libc::SIGXCPU,
+        libc::SIGSTKFLT,
     ];
     // SAFETY: `set` is initialised by sigemptyset before it is used, and lives for all calls.
     unsafe {

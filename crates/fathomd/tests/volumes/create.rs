@@ -155,7 +155,7 @@ fn a_file_that_is_removed_while_a_start_waits_for_its_lock_is_not_served() {
 #[test]
 fn a_refused_creation_carries_out_no_loss_of_another_group() {
     let directory = directory();
-    let settings = |accepts: &str, lag: &str| {
+    let settings = |accepts: [&str; 2], lag: &str| {
         let group = |name: &str, more: &str| {
             format!(
                 "{}{}[volumes.{name}]\nkind = \"writeback\"\nbacking = \"{name}-slow\"\ncache = \"{name}-fast\"\n\
@@ -165,10 +165,10 @@ fn a_refused_creation_carries_out_no_loss_of_another_group() {
                 exported(name)
             )
         };
-        format!("{}{}{}", sockets(&directory), group("one", accepts), group("two", ""))
+        format!("{}{}{}", sockets(&directory), group("one", accepts[0]), group("two", accepts[1]))
     };
     let lazy = "lag_target = \"100s\"\nlag_max = \"200s\"\n";
-    let mut daemon = Daemon::make_in(&directory, &settings("", lazy));
+    let mut daemon = Daemon::make_in(&directory, &settings(["", ""], lazy));
     for name in ["one", "two"] {
         let mut client = Client::open(&daemon, name);
         client.write(8192, &[5; 4096]);
@@ -186,13 +186,20 @@ fn a_refused_creation_carries_out_no_loss_of_another_group() {
     };
     let before = bytes();
     let incarnation = "accept_loss = 2\n";
-    fs::write(directory.join("fathomd.toml"), settings(incarnation, lazy)).expect("writable");
+    fs::write(directory.join("fathomd.toml"), settings([incarnation, ""], lazy)).expect("writable");
     let refused = create(&directory.join("fathomd.toml"));
     let told =
         String::from_utf8_lossy(&refused.stderr).into_owned() + &String::from_utf8_lossy(&refused.stdout);
     assert_eq!(refused.status.code(), Some(1), "{told}");
     assert!(told.contains("group `two`"), "the loss of the other one is accepted: {told}");
     assert!(bytes() == before, "a refused creation changed something");
+
+    // Both are accepted: what was given up is told where it happens.
+    fs::write(directory.join("fathomd.toml"), settings([incarnation, incarnation], lazy)).expect("writable");
+    let made = create(&directory.join("fathomd.toml"));
+    let told = String::from_utf8_lossy(&made.stderr).into_owned() + &String::from_utf8_lossy(&made.stdout);
+    assert_eq!(made.status.code(), Some(0), "{told}");
+    assert_eq!(told.matches("loss of the cache accepted").count(), 2, "{told}");
     fs::remove_dir_all(directory).expect("writable");
 }
 

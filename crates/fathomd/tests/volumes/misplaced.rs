@@ -17,7 +17,7 @@ struct Group {
 
 fn settings(folder: &Path, volumes: &[Volume], keys: &str) -> String {
     let mut text = sockets(folder);
-    for (name, size) in [("x", 64), ("y", 64), ("z", 64), ("fast", 64), ("own", 128)] {
+    for (name, size) in [("x", 64), ("y", 64), ("z", 64), ("fast", 64), ("own", 128), ("next", 128)] {
         text += &format!("[volumes.{name}]\nkind = \"file\"\npath = \"{name}.img\"\nsize = \"{size}MiB\"\n");
     }
     for (name, backing) in volumes {
@@ -42,7 +42,9 @@ impl Group {
         }
         daemon.kill();
         std::mem::forget(daemon);
-        std::fs::write(folder.join("own.img"), vec![0; 128 << 20]).expect("there is room");
+        for ring in ["own.img", "next.img"] {
+            std::fs::write(folder.join(ring), vec![0; 128 << 20]).expect("there is room");
+        }
         Self { folder }
     }
 
@@ -132,4 +134,13 @@ fn renamed_swapped_added_and_missing_volumes_are_named_and_the_way_back_loses_no
     let renamed = [("zdata", "x"), ("log", "y"), ("temp", "z")];
     group.is_whole(&renamed, "ring = \"own\"\ndiscard_cache = true\n");
     group.is_whole(&renamed, "ring = \"own\"\n");
+    // A group at rest is told the way, which is another ring; one whose log is dirty is not.
+    let again = [("a", "x"), ("log", "y"), ("temp", "z")];
+    let refusal = group.refusal(&again, "ring = \"own\"\ndiscard_cache = true\n");
+    assert_eq!(refusal["code"], "other_volumes", "{refusal}");
+    let remedies = refusal["remedies"].as_array().expect("they are listed");
+    let new_ring = |remedy: &&Value| remedy["action"] == "add_ring" && remedy["loses"].is_null();
+    assert!(remedies.iter().any(|remedy| new_ring(&remedy)), "{refusal}");
+    group.is_whole(&again, "ring = \"next\"\ndiscard_cache = true\n");
+    group.is_whole(&again, "ring = \"next\"\n");
 }

@@ -97,6 +97,7 @@ pub fn read(section: &mut Section<'_>) -> Option<Config> {
         verify: section.or("verify", false),
     };
     config.interval = read_interval(section, config.measured());
+    check_all_are_driven(section, &config);
     section.is_clean().then_some(config)
 }
 
@@ -109,6 +110,24 @@ fn read_volumes(section: &mut Section<'_>) -> Option<Vec<String>> {
         section.error_at("volumes", format!("`{twice}` is named twice"), help);
     }
     Some(names)
+}
+
+/// Refuses volumes that no worker would ever drive: what they could do would seem to be worth nothing.
+fn check_all_are_driven(section: &mut Section<'_>, config: &Config) {
+    let count = config.volumes.len();
+    let driven = |profile: &Profile| match profile.spread {
+        Spread::All => count,
+        Spread::One => profile.workers as usize,
+    };
+    let most = config.profiles().map(driven).max().unwrap_or(count);
+    if most < count {
+        let idle =
+            config.volumes[most..].iter().map(|name| format!("`{name}`")).collect::<Vec<_>>().join(", ");
+        let help = format!(
+            "add spread = \"all\", so that each request draws its volume, or workers = {count}, so that each volume has a worker"
+        );
+        section.error_at("volumes", format!("no worker drives {idle}, as each takes one volume"), help);
+    }
 }
 
 fn nanos(span: Span) -> Nanos {

@@ -44,6 +44,9 @@ CONNECTIONS = 4
 DRAIN_MS = 30_000
 """`drain_target` of a cache that names none."""
 
+CLIENTS = 64
+"""`most_clients` of a daemon that names none."""
+
 PATIENCE_MS = 10_000
 """`client_patience` of a daemon that names none."""
 
@@ -80,6 +83,7 @@ def write(request: ExportRequest) -> list[File]:
         File("modules-load.d/fathom.conf", "".join(f"{module}\n" for module in sorted(kernel))),
         File(f"system/{daemon}.d/10-volumes.conf", _daemon(request)),
     ]
+    connections = _connections(request)
     for number, (name, export) in enumerate(request.settings.exports.items()):
         unit, device = _unit_of(daemon, name, export), _device(export, number)
         place = request.mounts.get(name)
@@ -87,7 +91,7 @@ def write(request: ExportRequest) -> list[File]:
             what, why = f"--mount {name}={place}", "the root of the system would be hidden behind it"
             raise CannotSayError([(what, why, "name a directory of its own")])
         if unit != daemon:
-            result.append(File(f"system/{unit}", _attached(request, daemon, name, device, place is None)))
+            result.append(File(f"system/{unit}", _attached(request, daemon, name, device, place is None, connections)))
         if place is not None:
             mount = f"system/{systemd_name(place, path=True)}.mount"
             result.append(File(mount, _mount(name, export, unit, device, place)))
@@ -149,7 +153,17 @@ def _daemon_ms(request: ExportRequest, key: str, otherwise: int) -> int:
     return otherwise if value is None else -(-_core.time_ns(str(value)) // 1_000_000)
 
 
-def _attached(request: ExportRequest, daemon: str, name: str, device: str, alone: bool) -> str:
+def _connections(request: ExportRequest) -> int:
+    """Connections to each export, so that all of them find a place at the daemon."""
+    exports = [export for export in request.settings.exports.values() if "ublk" not in export]
+    places = int(request.settings.daemon.get("most_clients", CLIENTS))
+    if len(exports) > places:
+        what, why = "daemon.most_clients", f"{len(exports)} exports need a client each, and {places} are let in"
+        raise CannotSayError([(what, why, f"set it to {CONNECTIONS * len(exports)}")])
+    return min(CONNECTIONS, places // max(1, len(exports)))
+
+
+def _attached(request: ExportRequest, daemon: str, name: str, device: str, alone: bool, connections: int) -> str:
     socket = str(request.settings.daemon["socket"])
     read_only = " -readonly" if request.settings.exports[name].get("read_only") else ""
     install = "\n[Install]\nWantedBy=multi-user.target\n" if alone else ""
@@ -159,7 +173,7 @@ def _attached(request: ExportRequest, daemon: str, name: str, device: str, alone
         f"BindsTo={_specifiers(daemon)}\nAfter={_specifiers(daemon)} systemd-modules-load.service\n"
         "\n[Service]\nType=oneshot\nRemainAfterExit=yes\n"
         f"ExecStart=/usr/sbin/nbd-client -unix {systemd(socket)} {device} -name {systemd(name)} "
-        f"-connections {CONNECTIONS}{read_only}\n"
+        f"-connections {connections}{read_only}\n"
         f"ExecStop=/usr/sbin/nbd-client -d {device}\n{install}"
     )
 

@@ -95,7 +95,7 @@ impl Opening {
             self.check_unused(&caches).await?;
             return Ok((caches, None));
         };
-        self.check_members(&origin)?;
+        self.check_members(&origin, &caches)?;
         self.check_marks(&origin, &caches).await?;
         let known = self.judge(origin, &caches).await?;
         Ok((caches, Some(known)))

@@ -1,7 +1,7 @@
 //! What an open refuses, each with its remedy. A refusal comes before anything is written.
 
 use fathom_units::Bytes;
-use fathom_volume::{Action, Error, ErrorKind, Loses, Remedy, Result};
+use fathom_volume::{Action, Error, ErrorKind, Loses, Remedy, Result, Setting};
 
 use crate::writeback::layout::size_that_shows;
 use crate::writeback::superblock::{CacheSuper, MemberEntry, OriginSuper, name_hash};
@@ -11,8 +11,8 @@ use super::superblocks::Instead;
 
 impl Opening {
     /// The volumes must be those that the group was made of.
-    pub fn check_members(&self, origin: &OriginSuper) -> Result<()> {
-        let (mut wrong, mut remedies) = (Vec::new(), Vec::new());
+    pub fn check_members(&self, origin: &OriginSuper, caches: &[Option<CacheSuper>]) -> Result<()> {
+        let (mut wrong, mut remedies, mut shrunk) = (Vec::new(), Vec::new(), false);
         for member in &self.parts.members {
             let hash = name_hash(&member.name);
             match origin.members.iter().find(|entry| entry.name == hash) {
@@ -25,6 +25,7 @@ impl Opening {
                         Bytes::new(member.size),
                         member.backing.name()
                     ));
+                    shrunk |= member.size < *size;
                     remedies.push(self.sizes_again(member, *size));
                 }
                 Some(_) => {}
@@ -47,6 +48,12 @@ impl Opening {
         }
         let names_differ = wrong.len() > remedies.len();
         let why = format!("it was made of {} volumes: {}", origin.members.len(), wrong.join("; "));
+        let own = caches.iter().flatten().filter(|cache| cache.incarnation == origin.owner);
+        if !shrunk && own.clone().count() > 0 && own.clone().all(|cache| !cache.dirty) {
+            // After a planned stop the volumes are complete without log and ring: they may be those of another group.
+            let keys = vec![("discard_cache", Some(Setting::Flag(true)))];
+            remedies.push(self.add_ring(keys, "use the volumes as they are now".to_owned(), None));
+        }
         Err(self.other_volumes(&why, remedies, names_differ))
     }
 

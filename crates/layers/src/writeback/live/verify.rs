@@ -54,7 +54,7 @@ impl Opening {
             report.wrong(format!("incarnation {owner} owns the backing volumes, and the last was {last}"));
         }
         // Whose records and which volumes these are is told by the group's own volumes alone.
-        self.check_members(&origin)?;
+        self.check_members(&origin, &caches)?;
         self.check_marks(&origin, &caches).await?;
         let foreseen = self.check_ring(&origin, report).await?;
         report.seq = foreseen.seq;

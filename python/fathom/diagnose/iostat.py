@@ -53,7 +53,7 @@ _UNITS = {"B": 1 / 1024, "k": 1.0, "M": 1024.0, "G": 1024.0**2, "T": 1024.0**3, 
 
 _CPU = {
     "user": "cpu_user_percent", "system": "cpu_system_percent", "iowait": "cpu_iowait_percent",
-    "steal": "cpu_steal_percent",
+    "steal": "cpu_steal_percent", "nice": "cpu_nice_percent",
 }  # fmt: skip
 
 _NO_EVENTS = {

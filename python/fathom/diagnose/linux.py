@@ -72,6 +72,7 @@ CPU = Counted(
         "cpu_system_percent": ("system", "all", 100),
         "cpu_iowait_percent": ("iowait", "all", 100),
         "cpu_steal_percent": ("steal", "all", 100),
+        "cpu_nice_percent": ("nice", "all", 100),
     },
 )
 
@@ -85,6 +86,7 @@ def processor(line: str) -> dict[str, float] | None:
     user, nice, system, idle, iowait, irq, soft = ticks[:7]
     return {
         "user": user + nice,
+        "nice": nice,
         "system": system + irq + soft,
         "iowait": iowait,
         "steal": ticks[7] if len(ticks) > 7 else 0.0,

@@ -16,6 +16,7 @@ from fathom.diagnose.evidence.load import FEWEST, IDLE_LOAD, worked
 from fathom.diagnose.evidence.missing import may_hide
 from fathom.diagnose.evidence.slow_time import lasting, slow_time
 from fathom.diagnose.evidence.starved import starved
+from fathom.diagnose.evidence.strained import beside_processors, saturated
 from fathom.diagnose.evidence.surroundings import is_stacked
 from fathom.diagnose.evidence.tier import tier_of
 from fathom.diagnose.evidence.words import number, seen, share, time
@@ -48,10 +49,11 @@ def examine(system: System) -> Iterator[Finding]:
     judged = [found for _, found in each if found is not None]
     # Disks that did nothing clear no disk that did something unknown.
     worked_at = [found for disk, found in each if not disk.has("iops") or worked(disk).any()]
-    full = processors(system)
-    if full is None and worked_at and all(found is None for found in worked_at):
+    if worked_at and all(found is None for found in worked_at):
         return
-    fast = all(found.fine for found in judged) and not _unknown_matters(each)
+    full, both = processors(system), beside_processors(system)
+    known = bool(judged) and not _unknown_matters(each)
+    fast = known and all(found.fine for found in judged) and not saturated(system)
     evidence = [found.said for found in judged if found.said is not None] or [
         seen(disk, f"{disk.name} completed no request.") for disk, found in each if found is not None
     ]
@@ -59,11 +61,14 @@ def examine(system: System) -> Iterator[Finding]:
     lost = None if full is not None or then else stolen(system)
     most = [found for found in (locks(system), page_latches(system), grants(system)) if found is not None]
     where = [found for found in (full, *then[:1], *most, lost) if found is not None]
-    # Where the disks are slow, only waits that are elsewhere can clear them, or processors with no time left to wait.
-    cleared = (fast and bool(judged)) or full is not None or (bool(where) and has_waits(system) and bool(judged))
+    # Where the disks are slow, only waits that are elsewhere can clear them; of disks that keep few requests waiting,
+    # and not for long, processors with no time left as well.
+    by_processors = known and full is not None and both is None
+    by_waits = bool(judged) and has_waits(system) and any(found is not full for found in where)
+    cleared = fast or by_processors or by_waits
     waiting = of_storage(system).sentence or of_waits(system, "file growth").sentence
     minor = waiting is not None and bool(most) and _is_minor(system)
-    usual = waiting is not None and fast and bool(judged) and _is_usual(system)
+    usual = waiting is not None and fast and _is_usual(system)
     # Sessions wait for disks as well while their machine does not run.
     if not cleared or (waiting and not then and not minor and not usual):
         return

@@ -24,8 +24,9 @@ if TYPE_CHECKING:
 
 _SEVERAL, _PART, _FEWEST = 3.0, 0.05, 3
 """Requests outstanding that wait for each other, and the part of the time and the moments from which that matters."""
-_BUSY_PERCENT, _MOSTLY = 90.0, 0.5
-"""Use of a disk that leaves it no time for more, and the part of the time from which it is so as a rule."""
+_BUSY_PERCENT, _MOSTLY, _MORE_OFTEN = 90.0, 0.5, 0.5
+"""Use of a disk that leaves it no time for more, the part of the time from which it is so as a rule, and requests
+outstanding from which it has one more often than not."""
 _SHORT = 0.3
 """Part of what a disk should keep up to which a latency is short, also where more load only waits."""
 
@@ -83,7 +84,7 @@ def _full(system: System, disk: Device) -> Flags | None:
     long = _long(system, disk)
     part = (disk.seconds * np.nan_to_num(disk.values("iops")))[long].sum()
     whole = (disk.seconds * np.nan_to_num(disk.values("iops")))[worked(disk)].sum()
-    return found if mostly and part >= _PART * whole and middle(disk.load[found]) >= 1 else None
+    return found if mostly and part >= _PART * whole and middle(disk.load[found]) >= _MORE_OFTEN else None
 
 
 def _long(system: System, disk: Device) -> Flags:

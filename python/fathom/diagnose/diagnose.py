@@ -205,7 +205,7 @@ class _Told:
 
 
 def _unknown(causes: Sequence[Finding], missing: Sequence[Missing], told: _Told) -> str:
-    if told.short:
+    if told.short and not told.lost:
         return (
             f"The logs are too short: fewer than {FEWEST} intervals with I/O of any disk. Record longer, or more often."
         )

@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
@@ -67,6 +68,8 @@ _TIMED = {
     "read_latency_s", "write_latency_s", "discard_latency_s", "flush_latency_s", "latency_s", "outstanding_mean",
     "busy_percent",
 }  # fmt: skip
+_FEWEST_UNREAD = 3
+"""Reports in which a row cannot be read, from which it is a device's."""
 _ENOUGH = 1000.0
 """Requests that take some time together, on any device."""
 
@@ -140,6 +143,11 @@ def samples(
         for name, value in _cpu(report.cpu).items():
             rows.add(time, length, Series(host, None, Layer.HOST, name), value)
         yield from rows.take_if()
+    lost = Counter(device for report in reports[start:] for device in report.unread - columns_of.keys())
+    for device, count in sorted(lost.items()):
+        # A remark between the reports is no device.
+        if count >= max(_FEWEST_UNREAD, len(reports) / 2):
+            source.notes.fact("unread_device", count, device)
     source.notes.skip("columns", NOT_NEEDED, len(ignored), ", ".join(sorted(ignored)[:6]))
     yield from rows.take()
 

@@ -12,6 +12,7 @@ import polars as pl
 
 from fathom.diagnose.clock import NS
 from fathom.diagnose.evidence.device import Device
+from fathom.diagnose.evidence.impossible import without_impossible
 from fathom.diagnose.evidence.leak import without_leak
 from fathom.diagnose.evidence.limits import Limits
 from fathom.diagnose.evidence.surroundings import is_mount, ruled_out
@@ -175,7 +176,7 @@ def system_of(log: Log, limits: Limits) -> System:
             if pieces is not None:
                 # A copy: the block goes, its other columns with it.
                 pieces.append(_Piece(series.metric, block.times_ns, block.seconds, block.values[:, place].copy()))
-    devices = [without_leak(in_seconds(_device(key, pieces))) for key, pieces in kept.items()]
+    devices = [without_leak(without_impossible(in_seconds(_device(key, pieces)))) for key, pieces in kept.items()]
     devices = _beside_storage(_without_totals([each for each in devices if each.measured]))
     hosts: dict[tuple[Layer, str | None], set[str | None]] = {}
     for each in devices:

@@ -13,7 +13,7 @@ from fathom.diagnose.evidence.elsewhere import grants, locks, page_latches, proc
 from fathom.diagnose.evidence.harm import LEAST_SESSIONS, has_waits, of_storage, of_waits, sessions
 from fathom.diagnose.evidence.hung import hung
 from fathom.diagnose.evidence.load import FEWEST, IDLE_LOAD, worked
-from fathom.diagnose.evidence.missing import may_hide
+from fathom.diagnose.evidence.missing import may_hide, unread
 from fathom.diagnose.evidence.slow_time import lasting, slow_time
 from fathom.diagnose.evidence.starved import starved
 from fathom.diagnose.evidence.strained import beside_processors, saturated
@@ -49,7 +49,7 @@ def examine(system: System) -> Iterator[Finding]:
     if worked_at and all(found is None for found in worked_at):
         return
     full, both = processors(system), beside_processors(system)
-    known = bool(judged) and not _unknown_matters(each)
+    known = bool(judged) and not _unknown_matters(each) and not unread(system)
     fast = known and all(found.fine for found in judged) and not saturated(system)
     evidence = [found.said for found in judged if found.said is not None] or [
         seen(disk, f"{disk.name} completed no request.") for disk, found in each if found is not None

@@ -106,6 +106,17 @@ def test_a_few_looks_at_full_processors_are_too_short(tmp_path: Path, count: int
     assert "too short" in found.verdict.sentence
 
 
+def test_busy_processors_without_disks_are_told(tmp_path: Path) -> None:
+    rows = ["Linux 6.1.0-18-amd64 (db1) \t2026-03-02 \t_x86_64_\t(2 CPU)\n"]
+    rows.append("10:00:00        CPU     %user     %nice   %system   %iowait    %steal     %idle")
+    rows += [f"10:00:{at:02}        all     75.00     5.00     19.00      0.00      0.00      1.00"
+             for at in range(1, 20)]  # fmt: skip
+    (tmp_path / "log").write_text("\n".join(rows) + "\n")
+    found = diagnosed(tmp_path / "log")
+    assert found.verdict.outcome is Outcome.UNKNOWN
+    assert "The processors are busy, but no log tells what the disks did" in found.verdict.sentence
+
+
 def filled(path: Path) -> Path:
     """1,500 requests per second at most, of 0.7 ms without waiting; mostly five or six are outstanding."""
     load = np.where(np.arange(COUNT) % 8 == 0, 0.5, 5.5) * noise(3, 0.15)

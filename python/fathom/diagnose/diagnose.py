@@ -14,7 +14,7 @@ from fathom.diagnose.evidence.commands import addressed
 from fathom.diagnose.evidence.episodes import Episode, episodes
 from fathom.diagnose.evidence.harm import of_storage
 from fathom.diagnose.evidence.load import FEWEST, worked
-from fathom.diagnose.evidence.strained import saturated
+from fathom.diagnose.evidence.strained import known_of
 from fathom.diagnose.evidence.surroundings import fits, fitting
 from fathom.diagnose.evidence.system import System, system_of
 from fathom.diagnose.evidence.usual import explained
@@ -121,7 +121,7 @@ def diagnose_system(system: System) -> Diagnosis:
         found = {rule: tuple(_usable(each, system) for each in rule.examine(system)) for rule in asked}
         harm = of_storage(system).sentence
         reason = explained(system)
-        waits = next((f"{disk.name} is saturated: more load only waits." for disk in saturated(system)), None)
+        known = known_of(system)
     checks = tuple(finding for rule in asked if rule.kind is Kind.CHECK for finding in found[rule])
     causes = resolved(_of(Kind.CAUSE, found))
     causes = sorted(unexplained(causes, _of(Kind.LOAD, found)), key=weight, reverse=True)
@@ -131,7 +131,7 @@ def diagnose_system(system: System) -> Diagnosis:
     rated = [device for device in system.devices if device.has("iops")]
     short = bool(rated) and all(worked(device).sum() < FEWEST for device in rated)
     lost = next((f"{each.subject.removesuffix(':')}: {each.what}" for each in checks if each.rule == "Q9"), None)
-    both = next((each.what for each in context if each.rule == "L4"), waits)
+    both = next((each.what for each in context if each.rule == "L4"), known)
     told = _Told(short, harm, reason, lost, both)
     verdict = _verdict(causes, loads, elsewhere, missing, told)
     groups = {Outcome.HEALTHY: (elsewhere, loads, causes), Outcome.LOAD: (loads, elsewhere, causes)}
@@ -194,7 +194,7 @@ class _Told:
         harm: who waits.
         reason: the requests outstanding that explain it.
         lost: samples that are missing.
-        both: a disk that keeps requests waiting without a known cause, and processors that are busy beside it.
+        both: what is known of disks and processors without a cause.
     """
 
     short: bool

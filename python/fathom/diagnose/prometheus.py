@@ -144,10 +144,9 @@ class Scrapes:
                 host, dict.fromkeys(("user", "nice", "system", "iowait", "steal", "busy", "all"), 0.0)
             )
             mode = labels.get("mode", "")
-            kind = _CPU_KINDS.get(mode)
-            busy = kind not in {None, "iowait"}
-            kinds = {kind, mode} & ticks.keys()
-            for key in ("all", *kinds, *(["busy"] if busy else [])):
+            kind = _CPU_KINDS.get(mode, "")
+            busy = ["busy"] if kind not in {"", "iowait"} else []
+            for key in ("all", *({kind, mode} & ticks.keys()), *busy):
                 known = ticks[key]
                 ticks[key] = None if known is None or value is None else known + value
             return True

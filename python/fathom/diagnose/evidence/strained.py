@@ -70,6 +70,15 @@ def saturated(system: System) -> list[Device]:
     ]  # fmt: skip
 
 
+def known_of(system: System) -> str | None:
+    """What is known where no cause is: a disk that can do no more, or busy processors without a word on disks."""
+    for disk in saturated(system):
+        return f"{disk.name} is saturated: more load only waits."
+    if not system.nearest and processors(system) is not None:
+        return "The processors are busy, but no log tells what the disks did: they may be slow as well."
+    return None
+
+
 def _queued(system: System, disk: Device) -> Flags | None:
     """Several requests that wait longer than they should, large ones included."""
     found = _long(system, disk) & (np.nan_to_num(disk.load) >= _SEVERAL)

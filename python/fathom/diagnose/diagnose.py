@@ -14,8 +14,10 @@ from fathom.diagnose.evidence.commands import addressed
 from fathom.diagnose.evidence.episodes import Episode, episodes
 from fathom.diagnose.evidence.harm import of_storage
 from fathom.diagnose.evidence.load import FEWEST, worked
+from fathom.diagnose.evidence.strained import known_of
 from fathom.diagnose.evidence.surroundings import fits, fitting
 from fathom.diagnose.evidence.system import System, system_of
+from fathom.diagnose.evidence.usual import explained
 from fathom.diagnose.resolve import by_load, resolved, unexplained
 from fathom.diagnose.rule import Kind, Rule, rules
 from fathom.finding import Finding, Severity
@@ -118,6 +120,8 @@ def diagnose_system(system: System) -> Diagnosis:
     with np.errstate(divide="ignore", invalid="ignore"):
         found = {rule: tuple(_usable(each, system) for each in rule.examine(system)) for rule in asked}
         harm = of_storage(system).sentence
+        reason = explained(system)
+        known = known_of(system)
     checks = tuple(finding for rule in asked if rule.kind is Kind.CHECK for finding in found[rule])
     causes = resolved(_of(Kind.CAUSE, found))
     causes = sorted(unexplained(causes, _of(Kind.LOAD, found)), key=weight, reverse=True)
@@ -127,7 +131,9 @@ def diagnose_system(system: System) -> Diagnosis:
     rated = [device for device in system.devices if device.has("iops")]
     short = bool(rated) and all(worked(device).sum() < FEWEST for device in rated)
     lost = next((f"{each.subject.removesuffix(':')}: {each.what}" for each in checks if each.rule == "Q9"), None)
-    verdict = _verdict(causes, loads, elsewhere, missing, short=short, harm=harm, lost=lost)
+    both = next((each.what for each in context if each.rule == "L4"), known)
+    told = _Told(short, harm, reason, lost, both)
+    verdict = _verdict(causes, loads, elsewhere, missing, told)
     groups = {Outcome.HEALTHY: (elsewhere, loads, causes), Outcome.LOAD: (loads, elsewhere, causes)}
     if verdict.outcome is Outcome.LIMIT:
         # A sure limit and "not the storage" cannot both be so.
@@ -163,10 +169,7 @@ def _verdict(
     loads: Sequence[Finding],
     elsewhere: Sequence[Finding],
     missing: Sequence[Missing],
-    *,
-    short: bool,
-    harm: str | None,
-    lost: str | None,
+    told: _Told,
 ) -> Verdict:
     sure = next((finding for finding in causes if finding.confidence >= CERTAIN), None)
     if sure is not None:
@@ -178,21 +181,47 @@ def _verdict(
     if elsewhere:
         best = max(elsewhere, key=lambda finding: finding.confidence)
         return Verdict(Outcome.HEALTHY, best.what, best.severity, best.confidence, best.rule)
-    if causes:
-        sentence = f"The logs cannot tell for certain. Likeliest: {causes[0].what}"
-    elif harm:
-        sentence = f"The logs cannot tell what limits the storage: {harm}, and no latency in them explains that."
-    elif lost:
-        sentence = f"The logs cannot tell whether the storage is slow. {lost}. Record again, into a file."
-    else:
-        sentence = "The logs cannot tell what limits the storage."
-    if short:
-        sentence = (
+    sentence = _unknown(causes, missing, told)
+    return Verdict(Outcome.UNKNOWN, sentence, Severity.NOTE, causes[0].confidence if causes else 0.0, None)
+
+
+@dataclass(frozen=True)
+class _Told:
+    """What a verdict says where the logs cannot tell.
+
+    Attributes:
+        short: whether no disk has enough intervals with I/O.
+        harm: who waits.
+        reason: the requests outstanding that explain it.
+        lost: samples that are missing.
+        both: what is known of disks and processors without a cause.
+    """
+
+    short: bool
+    harm: str | None
+    reason: str | None
+    lost: str | None
+    both: str | None
+
+
+def _unknown(causes: Sequence[Finding], missing: Sequence[Missing], told: _Told) -> str:
+    if told.short and not told.lost:
+        return (
             f"The logs are too short: fewer than {FEWEST} intervals with I/O of any disk. Record longer, or more often."
         )
-    elif missing and not (lost and not causes):
-        sentence += " Record the missing counters in the slow time."
-    return Verdict(Outcome.UNKNOWN, sentence, Severity.NOTE, causes[0].confidence if causes else 0.0, None)
+    if causes:
+        sentence = f"The logs cannot tell for certain. Likeliest: {causes[0].what}"
+    elif told.harm:
+        why = f"{told.reason} explain most of" if told.reason else "no latency in them explains"
+        sentence = f"The logs cannot tell what limits the storage: {told.harm}, and {why} that."
+    elif told.lost:
+        sentence = f"The logs cannot tell whether the storage is slow. {told.lost}. Record again, into a file."
+    else:
+        sentence = "The logs cannot tell what limits the storage."
+    if told.both:
+        sentence += f" {told.both}"
+    record = " Record the missing counters in the slow time." if missing and (causes or not told.lost) else ""
+    return sentence + record
 
 
 def _missing(system: System) -> tuple[Missing, ...]:

@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
@@ -53,7 +54,7 @@ _UNITS = {"B": 1 / 1024, "k": 1.0, "M": 1024.0, "G": 1024.0**2, "T": 1024.0**3, 
 
 _CPU = {
     "user": "cpu_user_percent", "system": "cpu_system_percent", "iowait": "cpu_iowait_percent",
-    "steal": "cpu_steal_percent",
+    "steal": "cpu_steal_percent", "nice": "cpu_nice_percent",
 }  # fmt: skip
 
 _NO_EVENTS = {
@@ -67,6 +68,8 @@ _TIMED = {
     "read_latency_s", "write_latency_s", "discard_latency_s", "flush_latency_s", "latency_s", "outstanding_mean",
     "busy_percent",
 }  # fmt: skip
+_FEWEST_UNREAD = 3
+"""Reports in which a row cannot be read, from which it is a device's."""
 _ENOUGH = 1000.0
 """Requests that take some time together, on any device."""
 
@@ -140,6 +143,11 @@ def samples(
         for name, value in _cpu(report.cpu).items():
             rows.add(time, length, Series(host, None, Layer.HOST, name), value)
         yield from rows.take_if()
+    lost = Counter(device for report in reports[start:] for device in report.unread - columns_of.keys())
+    for device, count in sorted(lost.items()):
+        # A remark between the reports is no device.
+        if count >= max(_FEWEST_UNREAD, len(reports) / 2):
+            source.notes.fact("unread_device", count, device)
     source.notes.skip("columns", NOT_NEEDED, len(ignored), ", ".join(sorted(ignored)[:6]))
     yield from rows.take()
 

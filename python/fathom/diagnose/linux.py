@@ -42,7 +42,7 @@ _FIELDS = (
 
 DISKSTATS = re.compile(r"^\s*(\d+)\s+(\d+)\s+([A-Za-z]\S*)((?:\s+\d+){11,17})\s*$")
 _PARTITION = re.compile(r"^(?:((?:sd|vd|xvd|hd)[a-z]+)\d+|((?:nvme\d+n\d+|mmcblk\d+|loop\d+|md\d+))p\d+)$")
-_IDLE_KINDS = re.compile(r"^(?:loop|ram|zram|sr|fd)\d+$")
+_IDLE_KINDS = re.compile(r"^(?:ram|zram|sr|fd)\d+$")
 
 
 def disk(line: str) -> tuple[str, dict[str, float]] | None:
@@ -56,6 +56,11 @@ def disk(line: str) -> tuple[str, dict[str, float]] | None:
 def is_whole_disk(name: str) -> bool:
     """Whether a device is no partition and none of the kinds that hold no data (RAM, optical)."""
     return not _PARTITION.match(name) and not _IDLE_KINDS.match(name)
+
+
+def is_used(counters: Mapping[str, float]) -> bool:
+    """Whether a device ever completed a request: the kernel lists many that no one uses."""
+    return any(counters.get(name) for name in ("reads", "writes", "discards", "flushes"))
 
 
 def disk_of(name: str) -> str | None:
@@ -72,6 +77,7 @@ CPU = Counted(
         "cpu_system_percent": ("system", "all", 100),
         "cpu_iowait_percent": ("iowait", "all", 100),
         "cpu_steal_percent": ("steal", "all", 100),
+        "cpu_nice_percent": ("nice", "all", 100),
     },
 )
 
@@ -85,6 +91,7 @@ def processor(line: str) -> dict[str, float] | None:
     user, nice, system, idle, iowait, irq, soft = ticks[:7]
     return {
         "user": user + nice,
+        "nice": nice,
         "system": system + irq + soft,
         "iowait": iowait,
         "steal": ticks[7] if len(ticks) > 7 else 0.0,

@@ -205,6 +205,7 @@ _HOST = (
     _share("cpu_percent", "processor time in use, of all processors"),
     _share("cpu_user_percent", "processor time in programs, of all processors"),
     _share("cpu_system_percent", "processor time in the kernel, of all processors"),
+    _share("cpu_nice_percent", "processor time in programs of low priority (nice), of all processors"),
     _share("cpu_iowait_percent", "idle processor time with disk I/O outstanding; no measure of storage"),
     _share("cpu_steal_percent", "processor time that the hypervisor gave to others"),
     _share(

@@ -141,12 +141,12 @@ class Scrapes:
             return True
         if name in _CPU_NAMES:
             ticks = self._ticks.setdefault(
-                host, dict.fromkeys(("user", "system", "iowait", "steal", "busy", "all"), 0.0)
+                host, dict.fromkeys(("user", "nice", "system", "iowait", "steal", "busy", "all"), 0.0)
             )
             mode = labels.get("mode", "")
-            kind = _CPU_KINDS.get(mode)
-            busy = kind not in {None, "iowait"}
-            for key in ("all", *([kind] if kind else []), *(["busy"] if busy else [])):
+            kind = _CPU_KINDS.get(mode, "")
+            busy = ["busy"] if kind not in {"", "iowait"} else []
+            for key in ("all", *({kind, mode} & ticks.keys()), *busy):
                 known = ticks[key]
                 ticks[key] = None if known is None or value is None else known + value
             return True

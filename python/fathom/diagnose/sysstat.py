@@ -17,7 +17,8 @@ _DISK: dict[str, tuple[str, float]] = {
     "avgqu-sz": ("outstanding_mean", 1), "await": ("latency_s", 1e-3), "util": ("busy_percent", 1),
 }  # fmt: skip
 _HOST: dict[str, tuple[str, float]] = {
-    "iowait": ("cpu_iowait_percent", 1), "steal": ("cpu_steal_percent", 1), "runq-sz": ("run_queue", 1),
+    "iowait": ("cpu_iowait_percent", 1), "steal": ("cpu_steal_percent", 1), "nice": ("cpu_nice_percent", 1),
+    "runq-sz": ("run_queue", 1),
     "blocked": ("blocked", 1), "avail": ("memory_available_bytes", 1024), "dirty": ("memory_dirty_bytes", 1024),
     "majflt": ("hard_faults_per_s", 1), "pswpin": ("swap_in_bytes_per_s", 4096),
     "pswpout": ("swap_out_bytes_per_s", 4096),

@@ -207,7 +207,8 @@ def facts() -> list[tuple[str, str, str | None]]:
             continue
         with suppress(OSError):
             device = device_of((place / "dev").read_text(encoding="ascii").strip())
-            if device is not None:
+            # A loop device without a file has no size.
+            if device is not None and device.size:
                 named = {
                     "volume_bytes": device.size, "logical_sector_bytes": device.logical_sector,
                     "physical_sector_bytes": device.physical_sector, "queue_depth": device.queue_depth,

@@ -54,6 +54,14 @@ class Rescaled(NamedTuple):
     chosen: Flags
 
 
+class Impossible(NamedTuple):
+    """Moments whose latencies are left out, the longest of them, and the length of the log."""
+
+    chosen: Flags
+    longest_s: float
+    length_s: float
+
+
 @dataclass
 class Device:
     """One device of one layer.
@@ -66,6 +74,7 @@ class Device:
         shared: whether other hosts have a device of this name as well.
         rescaled: why its latencies were divided by 1,000; None where they were not.
         leaked: requests that the operating system counts as outstanding for ever, and that are left out; None for none.
+        impossible: latencies that are longer than the log, and are left out; None for none.
     """
 
     layer: Layer
@@ -76,6 +85,7 @@ class Device:
     measured: dict[str, Floats]
     rescaled: Rescaled | None = None
     leaked: float | None = None
+    impossible: Impossible | None = None
     shared: bool = False
     _derived: dict[str, Floats | None] = field(default_factory=dict, repr=False)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -20,7 +21,8 @@ if TYPE_CHECKING:
 
 FULL_PERCENT = 85.0
 """Of all processors on average, from which on most work waits for one: what is told as "90 %" scatters about it."""
-
+_OWN_PERCENT = 60.0
+"""Of all processors without niced programs, below which a database finds one: niced work yields to it."""
 STOLEN_PERCENT = 10.0
 """Processor time that a hypervisor gives to others from which on programs wait noticeably."""
 _OFTEN = 0.1
@@ -107,18 +109,34 @@ class Elsewhere:
 def processors(system: System) -> Elsewhere | None:
     """Processors that are busy most of the time, by their own programs or because others have them."""
     for host in system.hosts:
-        used = host.mean("cpu_percent")
-        if not used >= 0:
-            used = host.mean("cpu_user_percent") + host.mean("cpu_system_percent")
-        # Not known is not full.
-        if not used >= FULL_PERCENT:
+        each, own = used_of(host.values)
+        known = np.isfinite(each)
+        # Not known is not full, nor is what a few looks show.
+        if known.sum() < FEWEST:
+            continue
+        used, without = (float(np.average(kind[known], weights=host.seconds[known])) for kind in (each, own))
+        if not is_full(np.array(used), np.array(without)):
             continue
         # What others got counts as busy, and no statement of this machine's is to blame for it.
         lost = stolen(system)
         if lost is not None and not used - host.mean("cpu_steal_percent") >= FULL_PERCENT:
             return lost
-        return busy_processors(system, host, f"Processors were {number(used)} % busy on average.")
+        niced = f", {number(used - without)} % of it with niced programs" if used - without >= 1 else ""
+        return busy_processors(system, host, f"Processors were {number(used)} % busy on average{niced}.")
     return None
+
+
+def used_of(values: Callable[[str], Floats]) -> tuple[Floats, Floats]:
+    """Processor time in use, of all processors: all of it, and without niced programs; by what gives a metric."""
+    used = values("cpu_percent")
+    used = np.where(np.isfinite(used), used, values("cpu_user_percent") + values("cpu_system_percent"))
+    return used, used - np.nan_to_num(values("cpu_nice_percent"))
+
+
+def is_full(used: Floats, own: Floats) -> Flags:
+    """When processors leave a database hardly any time, by all that is used and what is not niced of it."""
+    found: Flags = (used >= FULL_PERCENT) & (own >= _OWN_PERCENT)
+    return found
 
 
 def busy_processors(system: System, host: Device, words: str) -> Elsewhere:

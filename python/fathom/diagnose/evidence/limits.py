@@ -36,6 +36,7 @@ class Cap:
         cloud: who alone sells it.
         credits: whether such a volume has burst credits, whose balance its cloud records; None where it may.
         types: the cloud's names of the types of volume that have it; none where any may.
+        stated: whether it is the user's, of a file.
     """
 
     name: str
@@ -46,6 +47,7 @@ class Cap:
     cloud: str | None = None
     credits: bool | None = None
     types: Sequence[str] = ()
+    stated: bool = False
 
 
 @dataclass(frozen=True)
@@ -117,7 +119,8 @@ def load(extra: Path | None = None) -> Limits:
     if extra is not None:
         added = limits_file.read(extra)
         for table in tables:
-            tables[table] = [*added.get(table, []), *tables[table]]
+            own = [row | {"stated": True} if table in _CAPS else row for row in added.get(table, [])]
+            tables[table] = [*own, *tables[table]]
     return Limits(
         tuple(Queue(**row) for row in tables["queue"]),
         tuple(Cap(kind=kind, **row) for kind in _CAPS for row in tables[kind]),

@@ -10,6 +10,7 @@ import numpy as np
 
 if TYPE_CHECKING:
     from fathom.diagnose.evidence.device import Device, Flags
+    from fathom.diagnose.evidence.system import System
 
 _PART, _FEWEST = 0.03, 3
 """Share and number of a device's moments from which those that are missing may hide a slow time."""
@@ -21,3 +22,8 @@ def may_hide(device: Device) -> Flags | None:
     for values in device.measured.values():
         known |= np.isfinite(values)
     return ~known if (~known).sum() >= max(_FEWEST, _PART * len(known)) else None
+
+
+def unread(system: System) -> list[tuple[str, str]]:
+    """Devices of which nothing could be read, and how many lines each has."""
+    return [(each.subject or "", each.value) for each in system.facts if each.name == "unread_device"]

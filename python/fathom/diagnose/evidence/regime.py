@@ -6,16 +6,18 @@ neighbouring moments, since these depend on each other; its seed is fixed, so th
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from fathom.analysis.knee import Bounds, fit_bounds
-from fathom.diagnose.evidence.load import middle
+from fathom.diagnose.evidence.load import busy, is_steady, middle
 
 if TYPE_CHECKING:
     from fathom.diagnose.evidence.device import Device
+    from fathom.diagnose.evidence.system import System
 
 SEED = 1
 _FEWEST = 20
@@ -27,6 +29,14 @@ _KINDS = 4.0
 """Times as large requests of one moment from which the log has loads of two kinds."""
 _ABOVE, _MOST_ABOVE = 1.3, 0.03
 """How far above its bound a moment is clearly, and the share of such moments that a log may have."""
+_WAITS = 2.0
+"""How many times the latency without waiting requests take where a ceiling is said to be reached."""
+_ALWAYS = 0.85
+"""Share of the time beyond the knee from which a device is saturated."""
+_LEAST_KNEE = 0.8
+"""Requests outstanding at the knee, by the fit: of a disk that serves one after the other it is one."""
+_BUSIEST = 2
+"""Volumes whose regime is looked for."""
 _NEAR, _BEND, _MOSTLY = 1.5, 2.0, 0.9
 """How far below its bound a moment may be, also within this factor of the bend, and for which share that must hold."""
 
@@ -51,6 +61,24 @@ class Regime:
     rate: Interval
     knee: Interval
     seed: int = SEED
+
+    @property
+    def is_saturated(self) -> bool:
+        """Whether more load only waits, nearly all the time."""
+        return self.beyond >= _ALWAYS
+
+
+def regimes(system: System) -> Iterator[tuple[Device, Regime]]:
+    """The busiest volumes that reach a ceiling."""
+    for disk in system.volumes[:_BUSIEST]:
+        found = fit(disk)
+        # A load that asks for the same rate all day shows a highest rate as well: only waiting makes it a ceiling.
+        if found is None or is_steady(disk):
+            continue
+        waits = middle(disk.values("latency_s")[busy(disk)]) > _WAITS * found.base_s.value
+        # With fewer than one outstanding a device waits for its users; no rate of that load is its highest.
+        if waits and found.knee.value >= _LEAST_KNEE:
+            yield disk, found
 
 
 def fit(disk: Device) -> Regime | None:

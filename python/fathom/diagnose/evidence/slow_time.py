@@ -63,6 +63,15 @@ def around(slow: Flags) -> Flags:
     return near & ~slow
 
 
+def longest(chosen: Flags) -> Flags:
+    """The longest stretch of some moments: from the first to the last of all there may be much of another kind."""
+    found = np.zeros(len(chosen), dtype=bool)
+    places, of_stretch = _grouped(chosen)
+    if len(places):
+        found[places[of_stretch == np.bincount(of_stretch).argmax()]] = True
+    return found
+
+
 def of_the_time(disk: Device, chosen: Flags) -> str:
     """How long some moments are, of all in which the disk worked: `36 min of 6.0 h`."""
     return f"{length(disk.seconds[chosen].sum())} of {length(disk.seconds[worked(disk)].sum())}"

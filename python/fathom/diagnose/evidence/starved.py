@@ -7,20 +7,22 @@ the hypervisor sees of the same requests in the same moments tells for certain.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import partial
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from fathom.diagnose.evidence.elsewhere import (
-    FULL_PERCENT,
     GIVEN,
     LESS_SHARED,
     STOLEN_PERCENT,
     Elsewhere,
     busy_processors,
     given_away,
+    is_full,
     machines,
     missed,
+    used_of,
     waited,
 )
 from fathom.diagnose.evidence.join import onto
@@ -83,11 +85,8 @@ def _waiting(system: System, disk: Device, slow: Flags) -> Elsewhere | None:
 
 def _full(system: System, disk: Device, slow: Flags) -> Elsewhere | None:
     for host in _hosts(system, disk):
-        used = onto(disk, host, "cpu_percent")
-        used = np.where(
-            np.isfinite(used), used, onto(disk, host, "cpu_user_percent") + onto(disk, host, "cpu_system_percent")
-        )
-        if _only_then(disk, used >= FULL_PERCENT, np.isfinite(used), slow):
+        used, own = used_of(partial(onto, disk, host))
+        if _only_then(disk, is_full(used, own), np.isfinite(used), slow):
             return busy_processors(system, host, f"Processors were busy {_then(disk, used, slow)}.")
     return None
 

@@ -12,6 +12,7 @@ import polars as pl
 
 from fathom.diagnose.clock import NS
 from fathom.diagnose.evidence.device import Device
+from fathom.diagnose.evidence.impossible import without_impossible
 from fathom.diagnose.evidence.leak import without_leak
 from fathom.diagnose.evidence.limits import Limits
 from fathom.diagnose.evidence.surroundings import is_mount, ruled_out
@@ -31,6 +32,8 @@ MOST_DEVICES = 48
 _BUSY = ("outstanding_mean", "outstanding", "iops", "read_iops", "write_iops", "wait_s_per_s", "active_sessions")
 _KEY = ("layer", "host", "device")
 _GUEST = (Layer.GUEST_DISK, Layer.GUEST_VOLUME)
+_STORAGE = {*_GUEST, Layer.CLOUD_VOLUME, Layer.VIRTUAL_DISK, Layer.HOST_DEVICE, Layer.DATABASE_FILE}
+"""Layers of what takes requests."""
 _SAME_RATE, _SAME_LATENCY, _SAME_MOMENT = 0.02, 0.1, 0.1
 """How near the figures of two devices are that see the same requests: means, and the rate of any moment."""
 _BEYOND = 1e18
@@ -173,8 +176,8 @@ def system_of(log: Log, limits: Limits) -> System:
             if pieces is not None:
                 # A copy: the block goes, its other columns with it.
                 pieces.append(_Piece(series.metric, block.times_ns, block.seconds, block.values[:, place].copy()))
-    devices = [without_leak(in_seconds(_device(key, pieces))) for key, pieces in kept.items()]
-    devices = _without_totals([each for each in devices if each.measured])
+    devices = [without_leak(without_impossible(in_seconds(_device(key, pieces)))) for key, pieces in kept.items()]
+    devices = _beside_storage(_without_totals([each for each in devices if each.measured]))
     hosts: dict[tuple[Layer, str | None], set[str | None]] = {}
     for each in devices:
         hosts.setdefault((each.layer, each.device), set()).add(each.host)
@@ -189,6 +192,23 @@ def _without_totals(devices: list[Device]) -> list[Device]:
     """Windows' sum over all disks only where a host has no disk or volume of its own in the log."""
     own = {each.host for each in devices if each.layer in _GUEST and each.device != TOTAL}
     return [each for each in devices if each.layer not in _GUEST or each.device != TOTAL or each.host not in own]
+
+
+def _beside_storage(devices: list[Device]) -> list[Device]:
+    """What was measured at the time of some storage: who waits at another time waits for something else."""
+    storage = [each for each in devices if each.layer in _STORAGE and _is_used(each)]
+    return [each for each in devices if each.layer in _STORAGE or not storage or any(_meet(each, o) for o in storage)]
+
+
+def _is_used(device: Device) -> bool:
+    """Whether a device has what tells of its requests."""
+    return any(device.has(metric) for metric in ("iops", "outstanding_mean", "outstanding"))
+
+
+def _meet(one: Device, other: Device) -> bool:
+    """Whether two devices share some time."""
+    begins = [int(each.times_ns[0] - each.seconds[0] * NS) for each in (one, other)]
+    return bool(max(begins) <= min(one.times_ns[-1], other.times_ns[-1]))
 
 
 def _device(key: _Key, pieces: Sequence[_Piece]) -> Device:

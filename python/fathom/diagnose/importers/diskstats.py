@@ -31,15 +31,23 @@ def recognise(head: Head) -> float:
 
 
 def read(source: Source) -> Iterator[Block]:
-    """All disks; partitions only of disks that are not there themselves."""
+    """All disks that ever did anything; partitions only of disks that are not there themselves."""
     rows, disks = Rows(), Differences(linux.DISK)
+    left: set[str] = set()
     for time, copy in _copies(source):
         for name, counters in copy.items():
-            if not linux.is_whole_disk(name) and linux.disk_of(name) in {None, *copy}:
+            disk = linux.disk_of(name)
+            if not linux.is_used(counters) or disk in copy:
+                continue
+            if disk is None and not linux.is_whole_disk(name):
+                left.add(name)
                 continue
             disks.add(rows, time, (None, name, Layer.GUEST_DISK), counters)
             rows.add(time, None, Series(None, name, Layer.GUEST_DISK, "outstanding"), counters.get("outstanding"))
         yield from rows.take_if()
+    source.notes.skip(
+        "devices", "RAM and removable media hold no data of a database", len(left), ", ".join(sorted(left)[:6])
+    )
     yield from rows.take()
 
 

@@ -70,6 +70,7 @@ def _device_of(source: Source) -> str:
 def _progress(source: Source) -> Iterator[Block]:
     rows = Rows()
     before: float | None = None
+    again = 0
     for number, text in source.lines():
         found = _PROGRESS.match(text)
         if not found:
@@ -86,6 +87,7 @@ def _progress(source: Source) -> Iterator[Block]:
         if at > 1e11:
             continue
         time = round(at * NS) + (start_of(source) if at < 1e8 else 0)
+        again += before == at
         seconds = at - before if before is not None and at > before else (at if at < 1e8 else None)
         before = at
         rows.add(time, seconds, _series("transactions_per_s"), rate)
@@ -94,6 +96,8 @@ def _progress(source: Source) -> Iterator[Block]:
             rows.add(time, seconds, _series("schedule_lag_s"), float(found[5]) / 1000)
         if found[6] and seconds:
             rows.add(time, seconds, _series("failed_per_s"), float(found[6]) / seconds)
+    if again:
+        source.notes.fact("note", f"{again} lines have the time of the line before: they count as one moment")
     yield from rows.take()
 
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from fathom.diagnose.evidence.load import in_a_row
-from fathom.diagnose.evidence.missing import may_hide
+from fathom.diagnose.evidence.missing import may_hide, unread
 from fathom.diagnose.evidence.words import length, seen, share
 from fathom.diagnose.rule import PATH_RATE_OR_QUEUE, Kind, Rule
 from fathom.finding import Evidence, Finding, Remedy, Severity
@@ -27,7 +27,10 @@ _WHOLE = Remedy(
 
 
 def examine(system: System) -> Iterator[Finding]:
-    """Every device that takes requests."""
+    """Every device that takes requests, and those of which nothing could be read."""
+    for name, lines in unread(system):
+        what = f"none of its {lines} lines could be read, so nothing is known of it"
+        yield Finding("Q9", name, what, Severity.WARNING, 0.95, (), None, "it is no device", (_WHOLE,))
     for disk in system.nearest:
         lost = may_hide(disk)
         if lost is None:

@@ -13,11 +13,13 @@ from fathom.diagnose.evidence.elsewhere import grants, locks, page_latches, proc
 from fathom.diagnose.evidence.harm import LEAST_SESSIONS, has_waits, of_storage, of_waits, sessions
 from fathom.diagnose.evidence.hung import hung
 from fathom.diagnose.evidence.load import FEWEST, IDLE_LOAD, worked
-from fathom.diagnose.evidence.missing import may_hide
+from fathom.diagnose.evidence.missing import may_hide, unread
 from fathom.diagnose.evidence.slow_time import lasting, slow_time
 from fathom.diagnose.evidence.starved import starved
+from fathom.diagnose.evidence.strained import beside_processors, saturated
 from fathom.diagnose.evidence.surroundings import is_stacked
 from fathom.diagnose.evidence.tier import tier_of
+from fathom.diagnose.evidence.usual import LITTLE, STORAGE, is_usual
 from fathom.diagnose.evidence.words import number, seen, share, time
 from fathom.diagnose.rule import PATH_RATE_OR_QUEUE, Kind, Rule
 from fathom.finding import Evidence, Finding, Severity
@@ -28,18 +30,14 @@ if TYPE_CHECKING:
     from fathom.diagnose.evidence.system import System
 
 
-_STORAGE = ("data", "log", "file growth")
-"""Waits for storage; zeros that a file grows by are written to it as well."""
 _MINOR = 0.25
 """Part of all waiting below which storage is not what to begin with, where most sessions wait for one other thing."""
-_SHORT, _AS_MANY = 0.3, 1.3
-"""Part of what a disk should keep, and sessions for each request outstanding, up to which waits are usual."""
 _MUCH = 0.1
 """Part of the busiest disk's rate from which a disk may be what users wait for."""
 _UNSEEN = 0.6
 """How sure it is at most where a disk's samples are missing."""
-_LITTLE, _SELDOM = 0.2, 0.05
-"""Requests outstanding on average, and the share of moments with one, below which a disk is hardly used."""
+_SELDOM = 0.05
+"""Share of moments with a request outstanding below which a disk is hardly used."""
 
 
 def examine(system: System) -> Iterator[Finding]:
@@ -48,10 +46,11 @@ def examine(system: System) -> Iterator[Finding]:
     judged = [found for _, found in each if found is not None]
     # Disks that did nothing clear no disk that did something unknown.
     worked_at = [found for disk, found in each if not disk.has("iops") or worked(disk).any()]
-    full = processors(system)
-    if full is None and worked_at and all(found is None for found in worked_at):
+    if worked_at and all(found is None for found in worked_at):
         return
-    fast = all(found.fine for found in judged) and not _unknown_matters(each)
+    full, both = processors(system), beside_processors(system)
+    known = bool(judged) and not _unknown_matters(each) and not unread(system)
+    fast = known and all(found.fine for found in judged) and not saturated(system)
     evidence = [found.said for found in judged if found.said is not None] or [
         seen(disk, f"{disk.name} completed no request.") for disk, found in each if found is not None
     ]
@@ -59,11 +58,14 @@ def examine(system: System) -> Iterator[Finding]:
     lost = None if full is not None or then else stolen(system)
     most = [found for found in (locks(system), page_latches(system), grants(system)) if found is not None]
     where = [found for found in (full, *then[:1], *most, lost) if found is not None]
-    # Where the disks are slow, only waits that are elsewhere can clear them, or processors with no time left to wait.
-    cleared = (fast and bool(judged)) or full is not None or (bool(where) and has_waits(system) and bool(judged))
+    # Where the disks are slow, only waits that are elsewhere can clear them; of disks that keep few requests waiting,
+    # and not for long, processors with no time left as well.
+    by_processors = known and full is not None and both is None
+    by_waits = bool(judged) and has_waits(system) and any(found is not full for found in where)
+    cleared = fast or by_processors or by_waits
     waiting = of_storage(system).sentence or of_waits(system, "file growth").sentence
     minor = waiting is not None and bool(most) and _is_minor(system)
-    usual = waiting is not None and fast and bool(judged) and _is_usual(system)
+    usual = waiting is not None and fast and is_usual(system)
     # Sessions wait for disks as well while their machine does not run.
     if not cleared or (waiting and not then and not minor and not usual):
         return
@@ -83,7 +85,7 @@ def examine(system: System) -> Iterator[Finding]:
     elif usual:
         said.append(Evidence(f"{waiting}: no more than wait for so many requests of so short a latency."))
     elif has_waits(system) and not waiting:
-        mean = sessions(system, *_STORAGE)
+        mean = sessions(system, *STORAGE)
         limit = f"below the {LEAST_SESSIONS} from which they matter" if mean < LEAST_SESSIONS else "a small part of all"
         said.append(Evidence(f"{number(mean)} sessions wait for storage on average, {limit}."))
     yield Finding(
@@ -109,24 +111,7 @@ def _unknown_matters(each: Sequence[tuple[Device, _Judged | None]]) -> bool:
 
 def _is_minor(system: System) -> bool:
     """Whether few of the sessions that wait do so for storage."""
-    return sessions(system, *_STORAGE) < _MINOR * sessions(system)
-
-
-def _is_usual(system: System) -> bool:
-    """Whether no more sessions wait for storage than requests are outstanding, by Little's law, at latencies far below
-    what should be kept: a server that reads much has some who read.
-    """
-    timed = [disk for disk in system.nearest if disk.has("iops", "latency_s")]
-    load = sum(float(np.nan_to_num(disk.mean("iops") * disk.mean("latency_s"))) for disk in timed)
-    short = all(
-        not disk.mean("latency_s") > _SHORT * tier_of(system, disk).target_s for disk in timed if _is_used(disk)
-    )
-    return short and sessions(system, *_STORAGE) <= _AS_MANY * load
-
-
-def _is_used(disk: Device) -> bool:
-    """Whether a disk is used often enough for its latency to matter."""
-    return disk.mean("iops") * disk.mean("latency_s") >= _LITTLE
+    return sessions(system, *STORAGE) < _MINOR * sessions(system)
 
 
 @dataclass(frozen=True)
@@ -159,7 +144,7 @@ def _judged(system: System, disk: Device) -> _Judged | None:
     # The log's own queue counts as well: a rate in the wrong unit makes any disk look idle.
     mean = max(disk.mean("iops") * disk.mean("latency_s"), float(np.nan_to_num(disk.load).mean()))
     # A disk that is hardly ever used keeps nobody waiting for long, however slow it is.
-    used = mean >= _LITTLE or (mean >= 0.05 and _often(disk) > _SELDOM)
+    used = mean >= LITTLE or (mean >= 0.05 and _often(disk) > _SELDOM)
     otherwise = "" if machine is None else " otherwise"
     kind, target = tier.name, time(tier.target_s)
     slower = high > tier.target_s
@@ -181,7 +166,7 @@ def _by_queue(disk: Device) -> _Judged | None:
     words = (
         f"{disk.name}: {number(mean)} requests outstanding on average, one or more in {share(often)} of the moments."
     )
-    return _Judged(mean < _LITTLE and often <= _SELDOM, seen(disk, words, known))
+    return _Judged(mean < LITTLE and often <= _SELDOM, seen(disk, words, known))
 
 
 def _often(disk: Device) -> float:

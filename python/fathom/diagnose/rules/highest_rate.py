@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from fathom.diagnose.evidence.harm import of_storage
 from fathom.diagnose.evidence.saturation import Saturated, at_ceiling
+from fathom.diagnose.evidence.slow_time import longest
 from fathom.diagnose.evidence.words import megabytes, number, seen, share, time
 from fathom.diagnose.rule import LATENCY, RATE, Kind, Rule
 from fathom.finding import Evidence, Finding, Remedy
@@ -103,10 +104,11 @@ def _evidence(disk: Device, found: Saturated) -> Iterator[Evidence]:
         )
     yield seen(disk, words, found.chosen)
     if found.quiet.any():
-        rate, load, latency = (disk.mean(name, found.quiet) for name in (found.metric, "outstanding_mean", "latency_s"))
+        quiet = longest(found.quiet)
+        rate, load, latency = (disk.mean(name, quiet) for name in (found.metric, "outstanding_mean", "latency_s"))
         beside = f" with {number(load)} outstanding" if load > 0 else ""
         usual = f"{number(rate)} IOPS" if found.metric == "iops" else megabytes(rate)
-        yield seen(disk, f"In quieter times {usual} at {time(latency)}{beside}.", found.quiet)
+        yield seen(disk, f"In quieter times {usual} at {time(latency)}{beside}.", quiet)
 
 
 RULE = Rule("D26", "device at its highest rate", Kind.CAUSE, (RATE, LATENCY), examine)

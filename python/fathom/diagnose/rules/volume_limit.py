@@ -10,6 +10,7 @@ from fathom.diagnose.evidence.commands import PAUSE
 from fathom.diagnose.evidence.ebs import is_hdd, larger, type_of
 from fathom.diagnose.evidence.harm import of_storage
 from fathom.diagnose.evidence.sold import SURE, is_in
+from fathom.diagnose.evidence.stated import at_stated_limit
 from fathom.diagnose.evidence.surroundings import AWS
 from fathom.diagnose.evidence.throttle import FLAGS, USED, said_by_cloud, throttled
 from fathom.diagnose.rule import DISK_COLLECT, VOLUMES, Kind, Need, Rule
@@ -55,6 +56,8 @@ def examine(system: System) -> Iterator[Finding]:
     """Every volume."""
     for disk in system.volumes:
         found = said_by_cloud(disk) or throttled(system, disk)
+        if found is None or found.confidence < SURE:
+            found = at_stated_limit(system, disk) or found
         if found is None:
             continue
         harm = of_storage(system)

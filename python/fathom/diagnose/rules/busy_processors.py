@@ -1,0 +1,51 @@
+"""L4: processors that are busy beside disks that keep requests waiting: neither clears the other."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from fathom.diagnose.evidence.load import middle
+from fathom.diagnose.evidence.strained import beside_processors
+from fathom.diagnose.evidence.words import number, seen, time
+from fathom.diagnose.rule import PATH_LATENCY, PATH_RATE, Kind, Rule
+from fathom.finding import Evidence, Finding, Severity
+
+if TYPE_CHECKING:
+    from fathom.diagnose.evidence.device import Device, Flags
+    from fathom.diagnose.evidence.system import System
+
+_NAMED = 3
+"""Disks that the evidence names, the busiest first."""
+
+
+def examine(system: System) -> Iterator[Finding]:
+    """One finding, or none where either is missing."""
+    both = beside_processors(system)
+    if both is None:
+        return
+    first, slow = both.disks[0]
+    yield Finding(
+        "L4",
+        "processors",
+        f"Processors are busy, and {first.name} keeps requests waiting as well ({_wait(first, slow)}): neither clears "
+        "the other.",
+        Severity.NOTE,
+        0.6,
+        (both.processors.evidence, *(_of_disk(*each) for each in both.disks[:_NAMED])),
+        None,
+        "the disk's requests are of no session that users wait for",
+        (both.processors.remedy,),
+    )
+
+
+def _wait(disk: Device, slow: Flags) -> str:
+    latency, load = middle(disk.values("latency_s")[slow]), middle(disk.load[slow])
+    return f"{time(latency)} at {number(load)} outstanding"
+
+
+def _of_disk(disk: Device, slow: Flags) -> Evidence:
+    return seen(disk, f"{disk.name}: {_wait(disk, slow)}.", slow)
+
+
+RULE = Rule("L4", "processors busy beside a busy disk", Kind.CONTEXT, (PATH_RATE, PATH_LATENCY), examine)

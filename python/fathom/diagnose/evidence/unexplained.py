@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from fathom.diagnose.evidence.load import LARGE_BYTES, TIGHT, is_paced, middle, plateau, served, worked
+from fathom.diagnose.evidence.load import LARGE_BYTES, TIGHT, is_paced, middle, plateau, scatter, served, worked
 from fathom.diagnose.evidence.slow_time import stretches
 
 if TYPE_CHECKING:
@@ -26,10 +26,6 @@ _HELD, _FEWEST_HELD, _STILL, _STILLER = 0.85, 15, 0.01, 2.5
 """Share and number of slow moments at one rate, a limit's scatter, and times as much that the rate scattered before."""
 _MAY_BE_STILL = 0.015
 """Scatter from which on a rate is not a limit's: below, it is no proof of another user."""
-_QUARTILES = 1.349
-"""Standard deviations of a normal distribution between its quartiles: a few intervals that are longer or shorter than
-the log says do not move them.
-"""
 _LEAST_S = 0.003
 """A latency below this harms nobody, however it rose."""
 
@@ -124,15 +120,10 @@ def fallen(disk: Device, slow: Flags, rest: Flags, still: float = _STILL) -> Fal
         near = slow & (np.abs(rates / level - 1) <= TIGHT)
         if near.sum() < max(_FEWEST_HELD, _HELD * slow.sum()) or not level <= _AS_MUCH * before:
             continue
-        spread, other = (_scatter(rates[each]) for each in (near, rest & (rates > level)))
+        spread, other = (scatter(rates[each]) for each in (near, rest & (rates > level)))
         if spread <= still and spread * _STILLER <= other:
             return Fallen(metric, level, spread, before)
     return None
-
-
-def _scatter(values: Floats) -> float:
-    """Relative scatter of the middle half, as a standard deviation."""
-    return (middle(values, 75) - middle(values, 25)) / (_QUARTILES * middle(values))
 
 
 def same_kind(disk: Device, one: Flags, other: Flags) -> bool:

@@ -10,6 +10,7 @@ import numpy as np
 from fathom.diagnose.evidence.harm import LEAST_SESSIONS, of_storage
 from fathom.diagnose.evidence.harm import waiting as by_moment
 from fathom.diagnose.evidence.join import above, onto
+from fathom.diagnose.evidence.load import FEWEST, middle, worked
 from fathom.diagnose.evidence.words import number, seen, time
 from fathom.diagnose.metrics import Layer
 from fathom.diagnose.rule import DISK_COLLECT, VOLUMES, Kind, Need, Rule
@@ -40,41 +41,56 @@ def examine(system: System) -> Iterator[Finding]:
     if not disks:
         yield from _by_waits(system, servers[0])
     for disk in disks:
-        pages = onto(disk, servers[0], "checkpoint_pages_per_s")
-        burst, calm = pages >= 1, pages < 1
+        burst, calm = _bursts(onto(disk, servers[0], "checkpoint_pages_per_s"), worked(disk))
         latency, writes = disk.values("write_latency_s"), disk.values("write_iops")
         # A rank correlation would miss bursts that are rare.
         if not (above(writes[burst], writes[calm]) > _OFTEN and _rise(latency, burst, calm) > 1.5):
             continue
         (many, few), (long, short) = _means(writes, burst, calm), _means(latency, burst, calm)
-        said = f"{number(many)} writes/s while checkpoint pages are written, {number(few)} between"
+        said = f"{number(many)} writes/s while checkpoints write most pages, {number(few)} otherwise"
         evidence = [seen(disk, f"{said}; write latency {time(long)} and {time(short)}.", burst)]
-        reads = disk.values("read_latency_s")
-        # Sessions wait for reads, whoever slows them.
-        slowed = _means(disk.values("read_iops"), burst, calm)[1] >= _READS and _rise(reads, burst, calm) >= _SLOWED
+        slowed = _slowed(disk, servers[0], burst, calm)
         if waiting.sentence and not slowed:
             # Users wait at a latency that does not follow the checkpoints: for something else.
             continue
-        what = "sessions do not wait for them, so their latency is not the users'"
         harm = None
         if slowed:
-            then, before = map(time, _means(reads, burst, calm))
-            what = f"reads take {then} meanwhile instead of {before}"
-            evidence.append(seen(disk, f"Reads take {then} during the bursts, {before} between.", burst))
+            evidence.append(seen(disk, f"{slowed[0].upper()}{slowed[1:]}.", burst))
             harm = waiting.sentence or _fewer(onto(disk, servers[0], "batches_per_s"), burst, calm)
         yield Finding(
             "D18",
             disk.name,
-            f"Writes to {disk.name} come in bursts of checkpoints; {what}.",
+            f"Writes to {disk.name} come in bursts of checkpoints; {slowed or _UNFELT}.",
             waiting.severity if waiting.sentence else Severity.WARNING if harm else Severity.NOTE,
             0.7,
             tuple(evidence),
             harm,
-            "reads are as slow without checkpoints"
+            "they take as long without checkpoints"
             if slowed
             else "sessions wait for reads or log writes during the bursts",
             (_SPREAD,),
         )
+
+
+def _bursts(pages: Floats, at_work: Flags) -> tuple[Flags, Flags]:
+    """The moments in which checkpoints write, and the others; where one follows another, those of the faster ones."""
+    writing, rest = pages >= 1, pages < 1
+    if (rest & at_work).sum() >= FEWEST:
+        return writing, rest
+    fast = _FAST * middle(pages, 90)
+    return pages >= fast, pages < fast
+
+
+def _slowed(disk: Device, server: Device, burst: Flags, calm: Flags) -> str | None:
+    """What sessions wait for longer during checkpoints: reads, or flushes of the log, whoever slows them."""
+    read_s, flush_s = disk.values("read_latency_s"), onto(disk, server, "log_flush_latency_s")
+    often = _means(disk.values("read_iops"), burst, calm)[1] >= _READS
+    felt = {"reads": read_s} if often else {}
+    for what, latency in {**felt, "flushes of the log": flush_s}.items():
+        if _rise(latency, burst, calm) >= _SLOWED:
+            then, before = map(time, _means(latency, burst, calm))
+            return f"{what} take {then} meanwhile instead of {before}"
+    return None
 
 
 def _by_waits(system: System, server: Device) -> Iterator[Finding]:
@@ -106,6 +122,9 @@ _READS, _SLOWED = 1.0, 2.0
 """Reads per second, and times as long as they take during checkpoints, or as many sessions wait, from which users feel
 them.
 """
+_UNFELT = "sessions do not wait for them, so their latency is not the users'"
+_FAST = 2 / 3
+"""Part of the usual high of pages from which on checkpoints that follow each other are fast."""
 _OFTEN = 0.6
 """How surely there are more during checkpoints (`join.above`)."""
 _FEWER = 0.8

@@ -82,8 +82,8 @@ def copied_over() -> Made:
     waits = np.resize([800.0, 1600.0, 2400.0, 3300.0], COUNT)
     return Made(
         writes=np.where(LATER, 21.0, 70.0 * noise(1)), write_ms=np.where(LATER, waits, 0.5) * noise(2),
-        flushes=np.where(LATER, 0.4, 30.0 * noise(3)), flush_ms=np.where(LATER, 20.0, 5.0),
-        kib=np.where(LATER, 1170.0, 10.0), commit_ms=np.where(LATER, 950.0, 6.0),
+        flushes=np.where(LATER, 0.8, 60.0 * noise(3)), flush_ms=np.where(LATER, 20.0, 5.0),
+        kib=np.where(LATER, 1170.0, 10.0), commit_ms=np.where(LATER, 950.0, 9.0),
     )  # fmt: skip
 
 

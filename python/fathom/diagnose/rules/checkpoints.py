@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from itertools import islice
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -18,6 +19,7 @@ from fathom.finding import Finding, Remedy, Severity
 
 if TYPE_CHECKING:
     from fathom.diagnose.evidence.device import Device, Flags, Floats
+    from fathom.diagnose.evidence.harm import Harm
     from fathom.diagnose.evidence.system import System
 
 _SPREAD = Remedy(
@@ -41,44 +43,51 @@ def examine(system: System) -> Iterator[Finding]:
     if not disks:
         yield from _by_waits(system, servers[0])
     for disk in disks:
-        burst, calm = _bursts(onto(disk, servers[0], "checkpoint_pages_per_s"), worked(disk))
-        latency, writes = disk.values("write_latency_s"), disk.values("write_iops")
-        # A rank correlation would miss bursts that are rare.
-        if not (above(writes[burst], writes[calm]) > _OFTEN and _rise(latency, burst, calm) > 1.5):
-            continue
-        (many, few), (long, short) = _means(writes, burst, calm), _means(latency, burst, calm)
-        said = f"{number(many)} writes/s while checkpoints write most pages, {number(few)} otherwise"
-        evidence = [seen(disk, f"{said}; write latency {time(long)} and {time(short)}.", burst)]
-        slowed = _slowed(disk, servers[0], burst, calm)
-        if waiting.sentence and not slowed:
-            # Users wait at a latency that does not follow the checkpoints: for something else.
-            continue
-        harm = None
-        if slowed:
-            evidence.append(seen(disk, f"{slowed[0].upper()}{slowed[1:]}.", burst))
-            harm = waiting.sentence or _fewer(onto(disk, servers[0], "batches_per_s"), burst, calm)
-        yield Finding(
-            "D18",
-            disk.name,
-            f"Writes to {disk.name} come in bursts of checkpoints; {slowed or _UNFELT}.",
-            waiting.severity if waiting.sentence else Severity.WARNING if harm else Severity.NOTE,
-            0.7,
-            tuple(evidence),
-            harm,
-            "they take as long without checkpoints"
-            if slowed
-            else "sessions wait for reads or log writes during the bursts",
-            (_SPREAD,),
-        )
+        pages = onto(disk, servers[0], "checkpoint_pages_per_s")
+        found = (_followed(disk, servers[0], burst, calm, waiting) for burst, calm in _bursts(pages, worked(disk)))
+        yield from islice((each for each in found if each is not None), 1)
 
 
-def _bursts(pages: Floats, at_work: Flags) -> tuple[Flags, Flags]:
-    """The moments in which checkpoints write, and the others; where one follows another, those of the faster ones."""
-    writing, rest = pages >= 1, pages < 1
-    if (rest & at_work).sum() >= FEWEST:
-        return writing, rest
-    fast = _FAST * middle(pages, 90)
-    return pages >= fast, pages < fast
+def _followed(disk: Device, server: Device, burst: Flags, calm: Flags, waiting: Harm) -> Finding | None:
+    """What a disk's writes show that follow the checkpoints of some moments; None where they do not."""
+    latency, writes = disk.values("write_latency_s"), disk.values("write_iops")
+    # A rank correlation would miss bursts that are rare.
+    if not (above(writes[burst], writes[calm]) > _OFTEN and _rise(latency, burst, calm) > 1.5):
+        return None
+    (many, few), (long, short) = _means(writes, burst, calm), _means(latency, burst, calm)
+    said = f"{number(many)} writes/s while checkpoints write most pages, {number(few)} otherwise"
+    evidence = [seen(disk, f"{said}; write latency {time(long)} and {time(short)}.", burst)]
+    slowed = _slowed(disk, server, burst, calm)
+    if waiting.sentence and not slowed:
+        # Users wait at a latency that does not follow the checkpoints: for something else.
+        return None
+    harm = None
+    if slowed:
+        evidence.append(seen(disk, f"{slowed[0].upper()}{slowed[1:]}.", burst))
+        harm = waiting.sentence or _fewer(onto(disk, server, "batches_per_s"), burst, calm)
+    return Finding(
+        "D18",
+        disk.name,
+        f"Writes to {disk.name} come in bursts of checkpoints; {slowed or _UNFELT}.",
+        waiting.severity if waiting.sentence else Severity.WARNING if harm else Severity.NOTE,
+        0.7,
+        tuple(evidence),
+        harm,
+        "they take as long without checkpoints"
+        if slowed
+        else "sessions wait for reads or log writes during the bursts",
+        (_SPREAD,),
+    )
+
+
+def _bursts(pages: Floats, at_work: Flags) -> Iterator[tuple[Flags, Flags]]:
+    """The moments in which checkpoints write, and the others; where they follow one another, those of the faster ones
+    and the others.
+    """
+    yield pages >= 1, pages < 1
+    if (at_work & (pages < 1)).sum() < FEWEST:
+        fast = _FAST * middle(pages, 90)
+        yield pages >= fast, pages < fast
 
 
 def _slowed(disk: Device, server: Device, burst: Flags, calm: Flags) -> str | None:

@@ -172,9 +172,9 @@ def test_responses_that_take_longer_beside_large_reads_are_harm(
     reads = np.where(RAN, 750, 900) * UNEVEN
     columns = disk("1 E:", reads, 0.0, np.where(RAN, 0.03, 0.002) * FEW, 0.0, SIZES)
     columns[r"PhysicalDisk(1 E:)\Disk Read Bytes/sec"] = reads * SIZES
-    waited = np.where(RAN, then, 4.1) * FEW
+    waited, start = np.where(RAN, then, 4.1) * FEW, START.replace(tzinfo=UTC).timestamp()
     lines = (
-        f"progress: {START.replace(tzinfo=UTC).timestamp() + 15 * at:.1f} s, 90.0 tps, lat {ms:.3f} ms stddev 1.000, 0 failed"
+        f"progress: {start + 15 * at:.1f} s, 90.0 tps, lat {ms:.3f} ms stddev 1.000, 0 failed"
         for at, ms in enumerate(waited)
     )
     (tmp_path / "pgbench").write_text("\n".join(["pgbench (15.8)", *lines]) + "\n")

@@ -135,6 +135,15 @@ def test_a_limit_of_reads_alone_holds_them(tmp_path: Path) -> None:
     assert "D20" not in {each.rule for each in found.findings}
 
 
+def test_a_few_writes_that_come_by_the_clock_are_at_no_limit(tmp_path: Path) -> None:
+    """Two writes a second are left while reads vary as others leave room for them."""
+    later = PLACES >= 90
+    reads, writes = 250.0 * noise(25, 0.1), np.where(later, 2.0, 6.0 * noise(26, 0.2))
+    latency = np.where(later, 20.0, 0.6) * noise(27)
+    found = diagnosed(iostat(tmp_path / "log", {"nvme1n1": Disk(reads, latency, writes, latency, 90.0 * noise(1))}))
+    assert "D7" not in {each.rule for each in found.findings}
+
+
 def test_a_fall_to_a_limit_that_the_user_names_is_sure(tmp_path: Path) -> None:
     later = PLACES >= 90
     iops = np.where(later, 300.0 * noise(18, 0.001), 2500.0 * noise(19, 0.02))

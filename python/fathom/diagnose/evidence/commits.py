@@ -25,8 +25,6 @@ _SMALL = 8192.0
 _MANY_PER_S = 1000.0
 SLOW_S = 0.01
 """A flush that takes as long waits for a medium: a turning disk, or flash without protection from power loss."""
-
-
 _FEWEST_PER_S, _FEWEST_LONG_PER_S = 20.0, 5.0
 """Flushes of a disk per second from which they are a stream of commits; fewer where each takes long."""
 _ALONE = 4.0
@@ -99,7 +97,7 @@ def _by_database(system: System) -> Commits | None:
 def _beside_others(system: System, server: Device, commits: Commits) -> Commits:
     """What the disks say of a database's flushes: whether other writes fill one of them, or it holds them back."""
     calm = [each for disk in system.disks if (each := _while_filled(disk, server)) is not None]
-    held = any(_is_held(disk, _flushed(disk)) for disk in system.disks)
+    held = commits.slow and any(_is_held(disk, _flushed(disk)) for disk in system.disks)
     return replace(commits, held=held, calm_s=min(calm, default=None))
 
 

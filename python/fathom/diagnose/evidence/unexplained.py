@@ -22,6 +22,8 @@ part of those of another time, are more load.
 """
 _HELD_RATES = ("iops", "bytes_per_s", "read_iops", "write_iops", "read_bytes_per_s", "write_bytes_per_s")
 """Rates that a limit may hold: of all requests, or of one way alone."""
+_MOST = 0.5
+"""Part of all requests, or bytes, from which those of one way are what waits: a few writes may come by the clock."""
 _HELD, _FEWEST_HELD, _STILL, _STILLER = 0.85, 15, 0.01, 2.5
 """Share and number of slow moments at one rate, a limit's scatter, and times as much that the rate scattered before."""
 _MAY_BE_STILL = 0.015
@@ -118,7 +120,9 @@ def fallen(disk: Device, slow: Flags, rest: Flags, still: float = _STILL) -> Fal
         rates = disk.values(metric)
         level, before = middle(rates[slow]), middle(rates[rest], 90)
         near = slow & (np.abs(rates / level - 1) <= TIGHT)
-        if near.sum() < max(_FEWEST_HELD, _HELD * slow.sum()) or not level <= _AS_MUCH * before:
+        whole = middle(disk.values("iops" if metric.endswith("iops") else "bytes_per_s")[slow])
+        most = level <= _AS_MUCH * before and level >= _MOST * whole
+        if near.sum() < max(_FEWEST_HELD, _HELD * slow.sum()) or not most:
             continue
         spread, other = (scatter(rates[each]) for each in (near, rest & (rates > level)))
         if spread <= still and spread * _STILLER <= other:

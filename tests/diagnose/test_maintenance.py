@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from datetime import UTC
 from pathlib import Path
 
 import numpy as np
 import pytest
+from make_pdh import START
 from test_context_rules import COUNT, FEW, disk, perfmon
 
 from fathom.diagnose import log as reader
@@ -159,6 +161,26 @@ def test_fewer_batches_than_just_before_large_reads_are_harm(tmp_path: Path, day
     assert (found.verdict.outcome, found.verdict.rule) == (Outcome.LOAD, "D16")
     assert found.verdict.severity is severity
     assert ("batches/s while 1 E: is slow, 1,5" in str(found.findings[0].harm)) is (severity is Severity.WARNING)
+
+
+@pytest.mark.parametrize(
+    ("then", "severity"), [(7000.0, Severity.WARNING), (9.0, Severity.NOTE)], ids=["longer", "as long"]
+)
+def test_responses_that_take_longer_beside_large_reads_are_harm(
+    tmp_path: Path, then: float, severity: Severity
+) -> None:
+    reads = np.where(RAN, 750, 900) * UNEVEN
+    columns = disk("1 E:", reads, 0.0, np.where(RAN, 0.03, 0.002) * FEW, 0.0, SIZES)
+    columns[r"PhysicalDisk(1 E:)\Disk Read Bytes/sec"] = reads * SIZES
+    waited, start = np.where(RAN, then, 4.1) * FEW, START.replace(tzinfo=UTC).timestamp()
+    lines = (
+        f"progress: {start + 15 * at:.1f} s, 90.0 tps, lat {ms:.3f} ms stddev 1.000, 0 failed"
+        for at, ms in enumerate(waited)
+    )
+    (tmp_path / "pgbench").write_text("\n".join(["pgbench (15.8)", *lines]) + "\n")
+    found = diagnosed(perfmon(tmp_path / "log", columns), tmp_path / "pgbench")
+    assert (found.verdict.rule, found.verdict.severity) == ("D16", severity)
+    assert ("response times rise from 4.1" in str(found.findings[0].harm)) is (severity is Severity.WARNING)
 
 
 @pytest.mark.parametrize(("read", "rule"), [(0.95, "D16"), (0.2, None)])

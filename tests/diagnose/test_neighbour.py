@@ -9,6 +9,10 @@ import pytest
 from make_iostat import Disk, disk, iostat
 from test_surroundings import diagnosed
 
+from fathom.diagnose import log as reader
+from fathom.diagnose.diagnose import diagnose
+from fathom.diagnose.evidence import limits
+
 COUNT = 240
 PLACES = np.arange(COUNT)
 SLOW = (PLACES >= 60) & (PLACES < 120)
@@ -97,3 +101,56 @@ def test_a_lower_rate_that_never_moves_is_a_limit_and_no_neighbours(
     assert ("D7" in named, "D20" in named) == (scatter < 0.01, scatter > 0.01)
     if rule == "D7":
         assert "it fell to 2,000 IOPS and stays there, as at a limit" in found.verdict.sentence
+
+
+@pytest.mark.parametrize(("share", "rule"), [(0.66, "D20"), (0.85, "L2")])
+def test_more_writes_are_more_load(tmp_path: Path, share: float, rule: str) -> None:
+    """A checkpoint writes beside the usual requests: as many in all, but of another kind."""
+    iops, latency = 640.0 * noise(16, 0.06), np.where(SLOW, 17.0, 2.5) * noise(17)
+    writes = np.where(SLOW, share, 0.66) * iops
+    found = diagnosed(iostat(tmp_path / "log", {"sda": Disk(iops - writes, latency, writes, latency, 90.0 * noise(1))}))
+    named = {each.rule for each in found.findings}
+    assert rule in named
+    assert ("D20" in named) is (rule == "D20")
+
+
+def test_a_limit_after_a_higher_one_is_no_neighbour(tmp_path: Path) -> None:
+    """Both hardly scatter. A few intervals were longer than the log says."""
+    later = PLACES >= 90
+    iops = np.where(later, 300.0 * noise(18, 0.001), 2500.0 * noise(19, 0.02))
+    iops[100::12] *= 1.06
+    latency = np.where(later, 25.6, 1.3) * noise(20)
+    found = diagnosed(iostat(tmp_path / "log", {"sdb": disk(iops, latency, writes=0.0)}))
+    assert [each.rule for each in found.findings if each.rule in {"D7", "D20"}] == ["D7"]
+    assert "2,557 IOPS it fell to 300 IOPS and stays there, as at a limit." in found.verdict.sentence
+
+
+def test_a_limit_of_reads_alone_holds_them(tmp_path: Path) -> None:
+    later = PLACES >= 90
+    reads = np.where(later, 200.0 * noise(21, 0.001), 310.0 * noise(22, 0.05))
+    writes = 7.0 * noise(23, 0.5)
+    latency = np.where(later, 18.0, 0.6) * noise(24)
+    found = diagnosed(iostat(tmp_path / "log", {"sdb": Disk(reads, latency, writes, latency, 90.0 * noise(1))}))
+    assert "it fell to 200 IOPS of reads and stays there" in found.verdict.sentence
+    assert "D20" not in {each.rule for each in found.findings}
+
+
+def test_a_few_writes_that_come_by_the_clock_are_at_no_limit(tmp_path: Path) -> None:
+    """Two writes a second are left while reads vary as others leave room for them."""
+    later = PLACES >= 90
+    reads, writes = 250.0 * noise(25, 0.1), np.where(later, 2.0, 6.0 * noise(26, 0.2))
+    latency = np.where(later, 20.0, 0.6) * noise(27)
+    found = diagnosed(iostat(tmp_path / "log", {"nvme1n1": Disk(reads, latency, writes, latency, 90.0 * noise(1))}))
+    assert "D7" not in {each.rule for each in found.findings}
+
+
+def test_a_fall_to_a_limit_that_the_user_names_is_sure(tmp_path: Path) -> None:
+    later = PLACES >= 90
+    iops = np.where(later, 300.0 * noise(18, 0.001), 2500.0 * noise(19, 0.02))
+    path = iostat(tmp_path / "log", {"sdb": disk(iops, np.where(later, 25.6, 1.3) * noise(20))})
+    table = tmp_path / "limits.toml"
+    table.write_text('[[volume]]\nname = "our array"\niops = 300\nsource = "contract"\n')
+    with reader.read([path]) as log:
+        found = diagnose(log, limits.load(table))
+    assert found.verdict.rule == "D7"
+    assert "as at a known limit (our array)" in found.verdict.sentence

@@ -7,6 +7,7 @@ import sys
 from pathlib import Path
 
 import numpy as np
+import pytest
 from make_iostat import Disk, disk, iostat
 from make_pdh import pdh
 from test_surroundings import diagnosed
@@ -153,3 +154,46 @@ def test_a_disk_without_bytes_ends_nothing(tmp_path: Path) -> None:
     log = tmp_path / "log"
     log.write_text(pdh(rows, paths))
     assert diagnosed(log).verdict.sentence
+
+
+def passed_on(names: tuple[str, str, str], *, apart: float = 0.0) -> dict[str, Disk]:
+    """A disk, one that stands on it and one on that: the lowest has a few requests of its own, the highest waits."""
+    random = np.random.default_rng(7)
+    rate = 200 * random.normal(1, 0.1, COUNT)
+    made = {}
+    for name, more, latency_ms in zip(names, (1.03, 1.01, 1.0), (0.8, 0.95, 14.0), strict=True):
+        made[name] = disk(rate * more * random.normal(1, apart, COUNT), latency_ms * random.normal(1, 0.02, COUNT))
+    return made
+
+
+@pytest.mark.parametrize("names", [("sda", "sdb", "sdc"), ("vda", "loop0", "loop1")])
+def test_what_stands_on_a_disk_is_no_member_beside_it(tmp_path: Path, names: tuple[str, str, str]) -> None:
+    """Each counts the requests that it passes on: they share no load, and no disk is slow."""
+    found = diagnosed(iostat(tmp_path / "log", passed_on(names)))
+    assert "D27" not in {each.rule for each in found.findings}
+
+
+def test_members_do_now_more_and_now_less_than_each_other(tmp_path: Path) -> None:
+    assert diagnosed(iostat(tmp_path / "log", passed_on(("sda", "sdb", "sdc"), apart=0.03))).verdict.rule == "D27"
+
+
+def test_a_loop_is_no_member_beside_the_disk_of_its_file(tmp_path: Path) -> None:
+    found = diagnosed(iostat(tmp_path / "log", passed_on(("vda", "vdb", "loop1"), apart=0.03)))
+    assert "D27" not in {each.rule for each in found.findings}
+
+
+def test_what_is_done_before_the_slow_disk_does_not_wait_for_it(tmp_path: Path) -> None:
+    """A device that does as many requests as two others by chance, and far sooner."""
+    members = {name: each for name, each in stripe().items() if name in {"sdc", "sdd"}}
+    total = sum(each.reads + each.writes for each in members.values())
+    found = diagnosed(iostat(tmp_path / "log", {"sda": disk(np.asarray(total), np.full(COUNT, 0.4)), **members}))
+    assert found.verdict.rule != "D27"
+
+
+def test_disks_that_are_asked_differently_in_the_slow_time_share_no_load_then(tmp_path: Path) -> None:
+    few = np.arange(COUNT) >= 100
+    members = {name: member(place, 0.9, 15.0) for place, name in enumerate(("sdb", "sdc"))}
+    slow = member(3, np.where(few, 109.0, 0.9), 99.5)
+    members["sdd"] = disk(np.where(few, 0.6, 1.05) * (slow.reads + slow.writes), np.where(few, 109.0, 0.9))
+    found = diagnosed(iostat(tmp_path / "log", members))
+    assert "D27" not in {each.rule for each in found.findings}

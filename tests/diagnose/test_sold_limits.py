@@ -11,7 +11,9 @@ from test_context_rules import disk, perfmon
 from test_surroundings import advice, diagnosed, iostat
 from test_throttle import AWS, AZURE, OWN
 
-from fathom.diagnose.diagnose import Diagnosis
+from fathom.diagnose import log as reader
+from fathom.diagnose.diagnose import Diagnosis, diagnose
+from fathom.diagnose.evidence import limits
 
 COUNT = 120
 BUSY = (np.arange(COUNT) >= 40) & (np.arange(COUNT) < 90)
@@ -40,6 +42,8 @@ def throttle(found: Diagnosis) -> float:
         (2300, "sdc", OWN, 0.6),
         (2300, "sdb", OWN, 0.45),  # Azure's own temporary disk
         (2300, "sdb", AZURE, 0.8),
+        (3000, "loop1", OWN, 0.45),  # a file
+        (2300, "loop1", OWN, 0.45),
         (2300, "nvme1n1", AWS, 0.0),
     ],
 )
@@ -55,6 +59,18 @@ def test_what_one_cloud_sells_counts_as_much_as_the_host_is_in_it(
         assert ("may be throttled" in "".join(each.what for each in found.findings)) is (confidence < 0.5)
     other = "az disk update" if level == 3000 else "aws ec2 modify-volume"
     assert other not in advice(found)
+
+
+def test_a_limit_of_the_user_s_own_has_no_command_of_a_cloud(tmp_path: Path) -> None:
+    iops, load = at(400, 0.0015)
+    log = iostat(tmp_path / "log", iops=iops, queue=load, device="nvme1n1", kernel=OWN)
+    table = tmp_path / "limits.toml"
+    table.write_text('[[volume]]\nname = "our array, silver"\niops = 400\nsource = "contract"\n')
+    with reader.read([log]) as read:
+        found = diagnose(read, limits.load(table))
+    assert found.verdict.rule == "D5", found.verdict
+    assert "Raise the limit where it was set" in found.findings[0].remedies[0].action
+    assert not any(word in advice(found) for word in ("aws ", "az ", "gcloud "))
 
 
 @pytest.mark.parametrize(

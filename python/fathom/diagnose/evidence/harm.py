@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from fathom.diagnose.evidence.join import above, onto
+from fathom.diagnose.evidence.load import middle
 from fathom.diagnose.evidence.slow_time import around, slow_time
 from fathom.diagnose.evidence.words import number, share, time
 from fathom.diagnose.metrics import Layer
@@ -45,6 +46,8 @@ _IDLE = re.compile(r"^(?:(?:Activity|Client|Extension|Timeout):.*|CPU)$")
 SERIOUS_SESSIONS, SERIOUS_SHARE = 2.0, 0.4
 LEAST_SESSIONS, LEAST_SHARE = 0.5, 0.15
 """Mean sessions in a wait and its share of all waiting: from where it is a warning, and from where critical."""
+_LONGER = 3.0
+"""Times as long as usual from which responses are harm."""
 _FEWER, _OFTEN = 0.7, 0.6
 """Share of the batches that are still done while a disk is slow, and how surely they are fewer (`join.above`)."""
 
@@ -154,10 +157,14 @@ def _of_tasks(system: System) -> Harm | None:
         blocked = host.mean("blocked")
         if blocked >= 2:
             return Harm(Severity.WARNING, f"{number(blocked)} threads were stopped by I/O on average")
+    return _of_responses(system)
+
+
+def _of_responses(system: System) -> Harm | None:
     for benchmark in system.of(Layer.BENCHMARK):
         response = benchmark.values("response_s")
         good = response[np.isfinite(response)]
-        if len(good) >= 8 and np.percentile(good, 90) > 3 * max(np.percentile(good, 10), 1e-6):
+        if len(good) >= 8 and np.percentile(good, 90) > _LONGER * max(np.percentile(good, 10), 1e-6):
             low, high = (float(np.percentile(good, each)) for each in (10, 90))
             return Harm(Severity.WARNING, f"response times rise from {time(low)} to {time(high)}")
     return None
@@ -178,4 +185,16 @@ def fewer_batches(system: System, disk: Device, slow: Flags) -> Harm | None:
         if then <= _FEWER * usual and above(done[near], done[slow]) >= _OFTEN:
             words = f"{number(then)} batches/s while {disk.name} is slow, {number(usual)} just before and after"
             return Harm(Severity.WARNING, words)
+    return None
+
+
+def longer_responses(system: System, disk: Device, chosen: Flags) -> Harm | None:
+    """Response times that are several times as long in these moments of a disk as in the others; None where the logs do
+    not show it.
+    """
+    for benchmark in system.of(Layer.BENCHMARK):
+        times = onto(disk, benchmark, "response_s")
+        then, usual = (middle(times[each]) for each in (chosen, ~chosen))
+        if then >= _LONGER * usual and above(times[chosen], times[~chosen]) >= _OFTEN:
+            return Harm(Severity.WARNING, f"response times rise from {time(usual)} to {time(then)}")
     return None

@@ -50,6 +50,17 @@ def middle(values: Floats, share: float = 50) -> float:
     return float(np.percentile(good, share)) if len(good) else math.nan
 
 
+_QUARTILES = 1.349
+"""Standard deviations of a normal distribution between its quartiles."""
+
+
+def scatter(values: Floats) -> float:
+    """Relative scatter of the middle half, as a standard deviation: a few intervals that are longer or shorter than
+    the log says do not move it.
+    """
+    return (middle(values, 75) - middle(values, 25)) / (_QUARTILES * middle(values))
+
+
 def in_a_row(chosen: Flags) -> list[NDArray[np.intp]]:
     """The places of chosen moments, those that follow each other together."""
     places = np.flatnonzero(chosen)

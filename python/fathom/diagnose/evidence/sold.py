@@ -27,12 +27,12 @@ _MODELS = {
     "gcp": re.compile(r"Google|PersistentDisk|nvme_card-pd", re.I),
 }
 _NEVER = {
-    "aws": re.compile(r"(?:/dev/)?(?:sd[a-z]+|hd[a-z])\d*$"),
-    "azure": re.compile(r"(?:/dev/)?(?:sd[ab]|hd[a-z])\d*$"),
-    "gcp": re.compile(r"(?:/dev/)?(?:xvd|hd)[a-z]\d*$"),
+    "aws": re.compile(r"(?:/dev/)?(?:sd[a-z]+|hd[a-z]|loop)\d*$"),
+    "azure": re.compile(r"(?:/dev/)?(?:sd[ab]|hd[a-z]|loop)\d*$"),
+    "gcp": re.compile(r"(?:/dev/)?(?:(?:xvd|hd)[a-z]|loop)\d*$"),
 }
 """Names that volumes of data do not have there: EBS is NVMe or xvdX on Linux; sda and sdb are Azure's own two disks;
-Google's are SCSI or NVMe.
+Google's are SCSI or NVMe. A loop of Linux is a file.
 """
 
 

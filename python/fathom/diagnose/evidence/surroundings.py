@@ -69,6 +69,11 @@ def is_stacked(device: str | None) -> bool:
     return _STACKED.match(device or "") is not None
 
 
+def is_loop(device: str | None) -> bool:
+    """Whether a device of Linux stands on a file, which lies on another one."""
+    return re.match(r"loop\d", device or "") is not None
+
+
 def ruled_out(system: System) -> frozenset[str]:
     """What the system is not, or has not."""
     seen = _seen(system)

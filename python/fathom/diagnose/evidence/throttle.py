@@ -57,6 +57,7 @@ class Throttle:
         cloud: who alone sells it; None for no one in particular.
         link: whether it is a link's, not a volume's.
         sold: the name of the known limit; None where it is none of a table.
+        own: whether a file of the user's names it for no cloud, and no log tells of one: nobody's commands change it.
     """
 
     what: str
@@ -66,6 +67,7 @@ class Throttle:
     cloud: str | None = None
     link: bool = False
     sold: str | None = None
+    own: bool = False
 
 
 @dataclass(frozen=True)
@@ -182,7 +184,8 @@ def throttled(system: System, disk: Device, kind: str = "volume") -> Throttle | 
     top = _rate(replace(best, level=float(np.nanmax(disk.values(best.metric)))))
     most = "" if top == _rate(best) else f" (at most {top})"
     what = f"it stays at {rate}{most}, {name}"
-    return Throttle(what, sure, (evidence,), risen, limit.cloud, limit.link, limit.sold)
+    own = limit.sold is not None and limit.cloud is None and not is_rented(system)
+    return Throttle(what, sure, (evidence,), risen, limit.cloud, limit.link, limit.sold, own)
 
 
 def _is_own(system: System, disk: Device, found: Plateau) -> bool:

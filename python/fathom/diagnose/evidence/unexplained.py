@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from fathom.diagnose.evidence.load import LARGE_BYTES, TIGHT, is_paced, middle, plateau, served, worked
+from fathom.diagnose.evidence.load import LARGE_BYTES, TIGHT, is_paced, middle, plateau, scatter, served, worked
 from fathom.diagnose.evidence.slow_time import stretches
 
 if TYPE_CHECKING:
@@ -16,8 +16,18 @@ if TYPE_CHECKING:
 TIMES = 2.5
 _SHORTEST = 5
 _AS_MUCH = 0.9
-_HELD, _FEWEST_HELD, _STILL, _STILLER = 0.9, 20, 0.01, 3.0
+_SAME_SIZE, _SAME_WRITES, _MORE = 0.4, 0.1, 0.2
+"""How far apart sizes (relative) and shares of writes of requests of one kind may be, and how many more writes, as a
+part of those of another time, are more load.
+"""
+_HELD_RATES = ("iops", "bytes_per_s", "read_iops", "write_iops", "read_bytes_per_s", "write_bytes_per_s")
+"""Rates that a limit may hold: of all requests, or of one way alone."""
+_MOST = 0.5
+"""Part of all requests, or bytes, from which those of one way are what waits: a few writes may come by the clock."""
+_HELD, _FEWEST_HELD, _STILL, _STILLER = 0.85, 15, 0.01, 2.5
 """Share and number of slow moments at one rate, a limit's scatter, and times as much that the rate scattered before."""
+_MAY_BE_STILL = 0.015
+"""Scatter from which on a rate is not a limit's: below, it is no proof of another user."""
 _LEAST_S = 0.003
 """A latency below this harms nobody, however it rose."""
 
@@ -59,13 +69,14 @@ def slow_part(disk: Device) -> tuple[Flags, Flags] | None:
 def unexplained(disk: Device) -> Unexplained | None:
     """The slow stretches; None without any, or where the load differs."""
     parts = slow_part(disk)
-    if parts is None or fallen(disk, *parts) is not None:
+    if parts is None or fallen(disk, *parts, still=_MAY_BE_STILL) is not None:
         return None
     chosen, rest = parts
     latency, rate = disk.values("latency_s"), disk.values("iops")
     # At other times as much was done at the usual latency, and no ceiling of its own was reached in the slow time.
     as_much = middle(rate[chosen]) <= np.percentile(rate[rest], 90)
-    kind = same_kind(disk, chosen, rest)
+    alike = rest & (rate >= _AS_MUCH * middle(rate[chosen]))
+    kind = same_kind(disk, chosen, rest) and same_kind(disk, chosen, alike) and not _writes_more(disk, chosen, alike)
     if not kind or not as_much or any(_ceiling(disk, metric, chosen) for metric in ("iops", "bytes_per_s")):
         return None
     # Requests in flight without the slowness: more of them would explain it.
@@ -76,7 +87,6 @@ def unexplained(disk: Device) -> Unexplained | None:
     moved = disk.values("bytes_per_s")
     if middle(disk.values("size_bytes")[chosen]) >= LARGE_BYTES and middle(moved[chosen]) > 0.8 * middle(moved[rest]):
         return None
-    alike = rest & (rate >= _AS_MUCH * middle(rate[chosen]))
     level = plateau(disk, "iops")
     return Unexplained(
         middle(latency[alike]), middle(latency[chosen]), middle(rate[alike]), middle(rate[chosen]),
@@ -102,26 +112,37 @@ class Fallen:
     before: float
 
 
-def fallen(disk: Device, slow: Flags, rest: Flags) -> Fallen | None:
+def fallen(disk: Device, slow: Flags, rest: Flags, still: float = _STILL) -> Fallen | None:
     """A rate that the slow time holds, below what was done before: a limit's, for others leave more at one time than at
-    another.
+    another. `still`: how much it may scatter.
     """
-    for metric in ("iops", "bytes_per_s"):
+    for metric in _HELD_RATES:
         rates = disk.values(metric)
         level, before = middle(rates[slow]), middle(rates[rest], 90)
         near = slow & (np.abs(rates / level - 1) <= TIGHT)
-        if near.sum() < max(_FEWEST_HELD, _HELD * slow.sum()) or not level <= _AS_MUCH * before:
+        whole = middle(disk.values("iops" if metric.endswith("iops") else "bytes_per_s")[slow])
+        most = level <= _AS_MUCH * before and level >= _MOST * whole
+        if near.sum() < max(_FEWEST_HELD, _HELD * slow.sum()) or not most:
             continue
-        spread, other = (float(np.std(rates[each]) / np.mean(rates[each])) for each in (near, rest & (rates > level)))
-        if spread <= _STILL and spread * _STILLER <= other:
+        spread, other = (scatter(rates[each]) for each in (near, rest & (rates > level)))
+        if spread <= still and spread * _STILLER <= other:
             return Fallen(metric, level, spread, before)
     return None
 
 
 def same_kind(disk: Device, one: Flags, other: Flags) -> bool:
     """Whether requests of two parts of the log are alike in size and in the share of writes."""
-    kinds = ((disk.values("size_bytes"), 0.4), (_share_of_writes(disk) + 0.5, 0.2))
-    return all(_alike(values, one, other, within) for values, within in kinds)
+    sizes, writes = ([middle(values[each]) for each in (one, other)]
+                     for values in (disk.values("size_bytes"), _share_of_writes(disk)))  # fmt: skip
+    # What is not known does not differ.
+    return not (abs(sizes[0] / sizes[1] - 1) > _SAME_SIZE or abs(writes[0] - writes[1]) > _SAME_WRITES)
+
+
+def _writes_more(disk: Device, slow: Flags, alike: Flags) -> bool:
+    """Whether clearly more is written in the slow time: then these writes may be what slows it, as of a checkpoint."""
+    writes = disk.values("write_iops")
+    then, otherwise = (middle(writes[each]) for each in (slow, alike))
+    return bool(then - otherwise > max(_MORE * otherwise, _SAME_WRITES * middle(disk.values("iops")[slow])))
 
 
 _FEWEST_READS, _SAME_READS = 5.0, 1.3
@@ -158,9 +179,6 @@ def writes_alone(disk: Device, slow: Flags, rest: Flags) -> WritesAlone | None:
 
 
 def _share_of_writes(disk: Device) -> Floats:
-    return disk.values("write_iops") / np.where(worked(disk), disk.values("iops"), np.nan)
-
-
-def _alike(values: Floats, one: Flags, other: Flags, within: float) -> bool:
-    a, b = middle(values[one]), middle(values[other])
-    return not (np.isfinite(a) and np.isfinite(b)) or abs(a / b - 1) <= within
+    """Of all requests; of all bytes where a log counts requests of both ways together, as sar does."""
+    metric = "iops" if disk.has("write_iops") else "bytes_per_s"
+    return disk.values(f"write_{metric}") / np.where(worked(disk), disk.values(metric), np.nan)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from fathom.diagnose.evidence.harm import fewer_batches, of_waits
+from fathom.diagnose.evidence.harm import fewer_batches, longer_responses, of_waits
 from fathom.diagnose.evidence.join import above, onto
 from fathom.diagnose.evidence.load import FEWEST, IDLE_LOAD, middle, worked
 from fathom.diagnose.evidence.maintenance import reported, slower
@@ -74,7 +74,8 @@ def examine(system: System) -> Iterator[Finding]:
         if found_by_size is not None:
             large, evidence = found_by_size
             # Users who wait for nothing that was recorded may still get less done.
-            harm = harm if harm.sentence else fewer_batches(system, disk, large) or harm
+            less = fewer_batches(system, disk, large) or longer_responses(system, disk, large)
+            harm = harm if harm.sentence else less or harm
             yield Finding(
                 "D16",
                 disk.name,

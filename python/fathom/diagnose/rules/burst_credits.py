@@ -13,7 +13,7 @@ from fathom.diagnose.evidence.ebs import LEAST_IOPS, MOST_MIB, described_type
 from fathom.diagnose.evidence.harm import of_storage
 from fathom.diagnose.evidence.join import ranks
 from fathom.diagnose.evidence.load import FEWEST, IDLE_LOAD, middle
-from fathom.diagnose.evidence.sold import DOUBTFUL, SURE, is_in, is_rented, sold_there
+from fathom.diagnose.evidence.sold import DOUBTFUL, KNOWN, SURE, is_in, is_rented, sold_there
 from fathom.diagnose.evidence.unexplained import fallen, slow_part
 from fathom.diagnose.evidence.words import megabytes, number, seen, time
 from fathom.diagnose.rule import DISK_COLLECT, VOLUMES, Kind, Need, Rule
@@ -22,14 +22,17 @@ from fathom.finding import Evidence, Finding, Remedy
 if TYPE_CHECKING:
     from fathom.diagnose.evidence.device import Device, Flags
     from fathom.diagnose.evidence.system import System
+    from fathom.diagnose.evidence.unexplained import Fallen
 
 _NEAR, _EXACT = 0.1, 0.02
 """How far from the burst rate a load may be that was served at it, and a rate that was held there."""
 _AGAIN, _MOMENTS = 1.2, 0.05
 """Credits that are spent stay so: no more than so many of the later moments may be above so many times the plateau."""
 
-_LIKELY = 0.55
-"""How sure a limit that lowers the rate is one of a spent burst in a cloud."""
+_LIKELY, _OF_TABLE = 0.55, 0.65
+"""How sure a limit that lowers the rate is one of a spent burst in a cloud, and one that a volume is known to have."""
+_LEAST_PERCENT = 0.1
+"""Scatter below which more digits say nothing: reports are rounded."""
 _BALANCES = Remedy(
     "Record the burst balances of the volume and of the instance. Take a size or type whose baseline is as much as the "
     "load needs; outside of a cloud look for a limit that somebody set.",
@@ -132,28 +135,42 @@ def _lower(system: System, disk: Device) -> Iterator[Finding]:
         return
     slow, rest = parts
     harm = of_storage(system)
-    rate = number if found.metric == "iops" else megabytes
-    unit = " IOPS" if found.metric == "iops" else ""
+    before, level = (_said(found.metric, each) for each in (found.before, found.level))
     latency = disk.values("latency_s")
     words = (
-        f"{rate(found.before)}{unit} at {time(middle(latency[rest]))} before; then {rate(found.level)}{unit} within "
-        f"{number(100 * found.spread)} %, with {number(middle(disk.load[slow]))} outstanding at "
+        f"{before} at {time(middle(latency[rest]))} before; then {level} within "
+        f"{number(max(100 * found.spread, _LEAST_PERCENT))} %, with {number(middle(disk.load[slow]))} outstanding at "
         f"{time(middle(latency[slow]))}: others would leave now more and now less."
     )
+    known = _known(system, disk, found)
     # Google sells no bursts.
     rented = is_rented(system) and not is_in(system, "gcp")
+    why = f"as at a known limit ({known})" if known else "as at a limit"
     yield Finding(
         "D7",
         disk.name,
-        f"The burst of {disk.name}, or of its machine, may be spent: from {rate(found.before)}{unit} it fell to "
-        f"{rate(found.level)}{unit} and stays there, as at a limit.",
+        f"The burst of {disk.name}, or of its machine, may be spent: from {before} it fell to "
+        f"{level} and stays there, {why}.",
         harm.severity,
-        _LIKELY if rented else DOUBTFUL,
+        _OF_TABLE if known else _LIKELY if rented else DOUBTFUL,
         (seen(disk, words, slow),),
         harm.sentence,
         "the burst balances of volume and instance are above zero in the slow time, and nobody set a limit",
         (_BALANCES,),
     )
+
+
+def _said(metric: str, rate: float) -> str:
+    """A rate for people, with its way where it is of one alone."""
+    way = {"read": " of reads", "write": " of writes"}.get(metric.partition("_")[0], "")
+    return (f"{number(rate)} IOPS" if metric.endswith("iops") else megabytes(rate)) + way
+
+
+def _known(system: System, disk: Device, found: Fallen) -> str | None:
+    """The limit of the tables that the lower rate is at, of those that the volume has for certain."""
+    metric = found.metric.removeprefix("read_").removeprefix("write_")
+    near = system.limits.near(metric, found.level, "volume", _EXACT)
+    return next((each.name for each in near if sold_there(system, disk, each.cloud) >= KNOWN), None)
 
 
 _RATE_OR_BALANCE = Need(VOLUMES, ("iops", "burst_balance_percent"), DISK_COLLECT)

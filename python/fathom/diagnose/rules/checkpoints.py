@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from itertools import islice
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -10,6 +11,7 @@ import numpy as np
 from fathom.diagnose.evidence.harm import LEAST_SESSIONS, of_storage
 from fathom.diagnose.evidence.harm import waiting as by_moment
 from fathom.diagnose.evidence.join import above, onto
+from fathom.diagnose.evidence.load import FEWEST, middle, worked
 from fathom.diagnose.evidence.words import number, seen, time
 from fathom.diagnose.metrics import Layer
 from fathom.diagnose.rule import DISK_COLLECT, VOLUMES, Kind, Need, Rule
@@ -17,6 +19,7 @@ from fathom.finding import Finding, Remedy, Severity
 
 if TYPE_CHECKING:
     from fathom.diagnose.evidence.device import Device, Flags, Floats
+    from fathom.diagnose.evidence.harm import Harm
     from fathom.diagnose.evidence.system import System
 
 _SPREAD = Remedy(
@@ -41,40 +44,62 @@ def examine(system: System) -> Iterator[Finding]:
         yield from _by_waits(system, servers[0])
     for disk in disks:
         pages = onto(disk, servers[0], "checkpoint_pages_per_s")
-        burst, calm = pages >= 1, pages < 1
-        latency, writes = disk.values("write_latency_s"), disk.values("write_iops")
-        # A rank correlation would miss bursts that are rare.
-        if not (above(writes[burst], writes[calm]) > _OFTEN and _rise(latency, burst, calm) > 1.5):
-            continue
-        (many, few), (long, short) = _means(writes, burst, calm), _means(latency, burst, calm)
-        said = f"{number(many)} writes/s while checkpoint pages are written, {number(few)} between"
-        evidence = [seen(disk, f"{said}; write latency {time(long)} and {time(short)}.", burst)]
-        reads = disk.values("read_latency_s")
-        # Sessions wait for reads, whoever slows them.
-        slowed = _means(disk.values("read_iops"), burst, calm)[1] >= _READS and _rise(reads, burst, calm) >= _SLOWED
-        if waiting.sentence and not slowed:
-            # Users wait at a latency that does not follow the checkpoints: for something else.
-            continue
-        what = "sessions do not wait for them, so their latency is not the users'"
-        harm = None
-        if slowed:
-            then, before = map(time, _means(reads, burst, calm))
-            what = f"reads take {then} meanwhile instead of {before}"
-            evidence.append(seen(disk, f"Reads take {then} during the bursts, {before} between.", burst))
-            harm = waiting.sentence or _fewer(onto(disk, servers[0], "batches_per_s"), burst, calm)
-        yield Finding(
-            "D18",
-            disk.name,
-            f"Writes to {disk.name} come in bursts of checkpoints; {what}.",
-            waiting.severity if waiting.sentence else Severity.WARNING if harm else Severity.NOTE,
-            0.7,
-            tuple(evidence),
-            harm,
-            "reads are as slow without checkpoints"
-            if slowed
-            else "sessions wait for reads or log writes during the bursts",
-            (_SPREAD,),
-        )
+        found = (_followed(disk, servers[0], burst, calm, waiting) for burst, calm in _bursts(pages, worked(disk)))
+        yield from islice((each for each in found if each is not None), 1)
+
+
+def _followed(disk: Device, server: Device, burst: Flags, calm: Flags, waiting: Harm) -> Finding | None:
+    """What a disk's writes show that follow the checkpoints of some moments; None where they do not."""
+    latency, writes = disk.values("write_latency_s"), disk.values("write_iops")
+    # A rank correlation would miss bursts that are rare.
+    if not (above(writes[burst], writes[calm]) > _OFTEN and _rise(latency, burst, calm) > 1.5):
+        return None
+    (many, few), (long, short) = _means(writes, burst, calm), _means(latency, burst, calm)
+    said = f"{number(many)} writes/s while checkpoints write most pages, {number(few)} otherwise"
+    evidence = [seen(disk, f"{said}; write latency {time(long)} and {time(short)}.", burst)]
+    slowed = _slowed(disk, server, burst, calm)
+    if waiting.sentence and not slowed:
+        # Users wait at a latency that does not follow the checkpoints: for something else.
+        return None
+    harm = None
+    if slowed:
+        evidence.append(seen(disk, f"{slowed[0].upper()}{slowed[1:]}.", burst))
+        harm = waiting.sentence or _fewer(onto(disk, server, "batches_per_s"), burst, calm)
+    return Finding(
+        "D18",
+        disk.name,
+        f"Writes to {disk.name} come in bursts of checkpoints; {slowed or _UNFELT}.",
+        waiting.severity if waiting.sentence else Severity.WARNING if harm else Severity.NOTE,
+        0.7,
+        tuple(evidence),
+        harm,
+        "they take as long without checkpoints"
+        if slowed
+        else "sessions wait for reads or log writes during the bursts",
+        (_SPREAD,),
+    )
+
+
+def _bursts(pages: Floats, at_work: Flags) -> Iterator[tuple[Flags, Flags]]:
+    """The moments in which checkpoints write, and the others; where they follow one another, those of the faster ones
+    and the others.
+    """
+    yield pages >= 1, pages < 1
+    if (at_work & (pages < 1)).sum() < FEWEST:
+        fast = _FAST * middle(pages, 90)
+        yield pages >= fast, pages < fast
+
+
+def _slowed(disk: Device, server: Device, burst: Flags, calm: Flags) -> str | None:
+    """What sessions wait for longer during checkpoints: reads, or flushes of the log, whoever slows them."""
+    read_s, flush_s = disk.values("read_latency_s"), onto(disk, server, "log_flush_latency_s")
+    often = _means(disk.values("read_iops"), burst, calm)[1] >= _READS
+    felt = {"reads": read_s} if often else {}
+    for what, latency in {**felt, "flushes of the log": flush_s}.items():
+        if _rise(latency, burst, calm) >= _SLOWED:
+            then, before = map(time, _means(latency, burst, calm))
+            return f"{what} take {then} meanwhile instead of {before}"
+    return None
 
 
 def _by_waits(system: System, server: Device) -> Iterator[Finding]:
@@ -106,6 +131,9 @@ _READS, _SLOWED = 1.0, 2.0
 """Reads per second, and times as long as they take during checkpoints, or as many sessions wait, from which users feel
 them.
 """
+_UNFELT = "sessions do not wait for them, so their latency is not the users'"
+_FAST = 2 / 3
+"""Part of the usual high of pages from which on checkpoints that follow each other are fast."""
 _OFTEN = 0.6
 """How surely there are more during checkpoints (`join.above`)."""
 _FEWER = 0.8

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from fathom.diagnose.evidence.commits import by_database, by_device
+from fathom.diagnose.evidence.commits import found
 from fathom.diagnose.evidence.harm import has_waits, of_storage, of_waits
+from fathom.diagnose.evidence.sold import DOUBTFUL
 from fathom.diagnose.evidence.surroundings import MARIADB, POSTGRESQL, SQL_SERVER, VMWARE
 from fathom.diagnose.evidence.words import time
 from fathom.diagnose.metrics import Layer
@@ -14,6 +15,7 @@ from fathom.diagnose.rule import Kind, Need, Rule
 from fathom.finding import Finding, Remedy
 
 if TYPE_CHECKING:
+    from fathom.diagnose.evidence.commits import Commits
     from fathom.diagnose.evidence.system import System
 
 _COLLECT = "perfmon SQLServer:Databases(*)\\Log Flushes/sec, pg_stat_wal, or iostat -x (f/s, f_await)"
@@ -21,26 +23,44 @@ _COLLECT = "perfmon SQLServer:Databases(*)\\Log Flushes/sec, pg_stat_wal, or ios
 
 def examine(system: System) -> Iterator[Finding]:
     """As the database counts its flushes, else as the disk does."""
-    found = by_database(system) or by_device(system)
-    if found is None:
+    commits = found(system)
+    if commits is None:
         return
     harm = of_waits(system, "log") if has_waits(system) else of_storage(system)
-    how = "many small flushes, each as long as the volume takes"
-    if found.slow or not found.small:
-        how = f"each flush takes {time(found.each_s)}"
-        how += ", as where no cache is safe from power loss" if found.slow else ""
-    together = _together(system)
+    sure = 0.9 if harm.sentence and has_waits(system) else 0.65
     yield Finding(
         "D10",
-        found.subject,
-        f"Commits wait for the log one after the other: {how}.",
+        commits.subject,
+        f"Commits wait for the log one after the other: {_how(commits)}.",
         harm.severity,
-        0.9 if harm.sentence and has_waits(system) else 0.65,
-        found.evidence,
+        sure if commits.calm_s is None else DOUBTFUL,
+        commits.evidence,
         harm.sentence,
         "few sessions wait for log writes, or the queue of the log volume is deep",
-        (_device(system), together) if found.slow else (together, _LOWER),
+        _remedies(system, commits),
     )
+
+
+def _how(commits: Commits) -> str:
+    """Why they wait."""
+    if not commits.slow and commits.small and commits.calm_s is None:
+        return "many small flushes, each as long as the volume takes"
+    each = f"each flush takes {time(commits.each_s)}"
+    if commits.calm_s is not None:
+        return f"{each}, but {time(commits.calm_s)} while no other writes fill the disk"
+    if commits.held:
+        return f"{each}, most of it for writes at a rate that never moves, as at a limit on writes"
+    return each + (", as where no cache is safe from power loss" if commits.slow else "")
+
+
+def _remedies(system: System, commits: Commits) -> tuple[Remedy, ...]:
+    """What shortens a flush first where each is long, else fewer of them."""
+    together = _together(system)
+    if commits.calm_s is not None:
+        return (_OTHERS,)
+    if commits.held:
+        return (_LIMIT, together)
+    return (_device(system), together) if commits.slow else (together, _LOWER)
 
 
 def _together(system: System) -> Remedy:
@@ -82,6 +102,19 @@ def _device(system: System) -> Remedy:
     )
 
 
+_OTHERS = Remedy(
+    "See what else writes then, a checkpoint, a copy or a load: spread it, or put it on another volume than the log.",
+    ("Linux: pidstat -d 1",),
+    "None to look.",
+    "A flush takes as long as in calm times.",
+)
+_LIMIT = Remedy(
+    "See whether writes have a limit: of the volume (what was bought, the array's quality of service) or, on Linux, of "
+    "the service's control group.",
+    ("Linux: grep . /sys/fs/cgroup/system.slice/*/io.max",),
+    "None to look.",
+    "A write takes as long as a read.",
+)
 _LOWER = Remedy("Put the log on a volume with lower latency.", (), None, "Log flush latency falls.")
 
 RULE = Rule(

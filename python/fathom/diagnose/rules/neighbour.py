@@ -121,7 +121,9 @@ def _compared(disk: Device, found: Unexplained) -> Evidence:
     """The slow time beside other times of as much load, not beside all others: nights say nothing of it."""
     others = f"{number(found.usual_iops)} IOPS at {time(found.usual_s)} in {found.alike.sum():,} other intervals"
     words = f"{number(found.slow_iops)} IOPS at {time(found.slow_s)} in the slow time; {others} with as many or more; "
-    return seen(disk, f"{words}sizes and the share of writes are the same.", found.chosen)
+    known = {"size_bytes": "sizes", "write_bytes_per_s": "the share of writes"}
+    same = " and ".join(what for metric, what in known.items() if disk.has(metric))
+    return seen(disk, f"{words}{same} are the same." if same else f"{words[:-2]}.", found.chosen)
 
 
 def _beside(system: System, disk: Device, slow: Flags) -> tuple[Device | None, bool]:

@@ -12,7 +12,7 @@ from fathom.diagnose.evidence.harm import of_storage
 from fathom.diagnose.evidence.load import FEWEST, middle, worked
 from fathom.diagnose.evidence.slow_time import of_the_time, slow_time
 from fathom.diagnose.evidence.sold import DOUBTFUL
-from fathom.diagnose.evidence.surroundings import is_mount, is_stacked
+from fathom.diagnose.evidence.surroundings import is_loop, is_mount, is_stacked
 from fathom.diagnose.evidence.tier import tier_of
 from fathom.diagnose.evidence.words import number, seen, time
 from fathom.diagnose.rule import LATENCY, RATE, Kind, Rule
@@ -24,10 +24,14 @@ if TYPE_CHECKING:
     from fathom.diagnose.evidence.device import Device, Flags
     from fathom.diagnose.evidence.system import System
 
-_SAME_RATE, _SAME_SIZE, _SAME_WRITES, _SUM = 0.25, 1.5, 0.2, 0.1
+_SAME_RATE, _SAME_SIZE, _SAME_WRITES, _SUM = 0.2, 1.5, 0.2, 0.1
 """How near the rates of members are, moment by moment, how near their sizes and shares of writes, and the rate over
 them to their sum.
 """
+_MOSTLY, _ALL = 0.95, 0.99
+"""In which part of the moments, and which part of its bytes, a device does what one above it asks for."""
+_WAITS = 0.8
+"""Part of its members' latency that what lies over them has at least: it waits for them."""
 _NAMED = 4
 """Other members that are named."""
 _TIMES = 4.0
@@ -39,8 +43,10 @@ def examine(system: System) -> Iterator[Finding]:
     stacked = _stacked(system)
     for slow in (each for each in system.disks if not is_mount(each)):
         layers = stacked.get(slow.device, ())
-        others = [each for each in system.disks if each.device not in layers and _shares(slow, each)]
-        over = _over(system, slow, others)
+        alike = [each for each in system.disks if each.device not in layers and _shares(slow, each)]
+        over = _over(system, slow, alike)
+        # Members are told from a device and what it stands on by what lies over them, else by their loads.
+        others = alike if over is not None else [each for each in alike if not _stands_on(slow, each)]
         if not others:
             continue
         found = _slower(system, slow, others)
@@ -79,8 +85,11 @@ def examine(system: System) -> Iterator[Finding]:
 
 def _slower(system: System, slow: Device, others: Sequence[Device]) -> tuple[float, float, Flags] | None:
     """How long requests take on the slow disk, at most on the others, and when: always, or while it is slow."""
-    target = tier_of(system, slow).target_s
-    for chosen in (worked(slow), slow_time(system, slow)):
+    target, slowest = tier_of(system, slow).target_s, slow_time(system, slow)
+    # Whatever lies over members waits for the slow one: none of them is asked for more then.
+    if any(abs(_ratio(each.mean("iops", slowest), slow.mean("iops", slowest)) - 1) > _SAME_RATE for each in others):
+        return None
+    for chosen in (worked(slow), slowest):
         latency, most = slow.mean("latency_s", chosen), max(each.mean("latency_s", chosen) for each in others)
         if latency > target and latency >= _TIMES * most:
             return latency, most, chosen
@@ -122,8 +131,8 @@ def _reached(parts: dict[str, set[str]], name: str) -> set[str]:
 
 def _shares(one: Device, other: Device) -> bool:
     """Whether two disks complete as many requests of the same size in every moment."""
-    if is_stacked(one.device) != is_stacked(other.device):
-        return False  # Linux's own RAID and device mapper see the requests of the disks below them.
+    if _layer(one) != _layer(other):
+        return False  # Linux's own RAID, device mapper and loops see the requests of the disks below them.
     if one is other or one.host != other.host or len(one.times_ns) != len(other.times_ns):
         return False
     both = worked(one) & worked(other) & np.isfinite(other.values("latency_s"))
@@ -140,6 +149,23 @@ def _shares(one: Device, other: Device) -> bool:
     return bool(even and alike)
 
 
+def _layer(disk: Device) -> str:
+    """Which kind of Linux's devices it is: one kind may stand on another."""
+    return "stacked" if is_stacked(disk.device) else "loop" if is_loop(disk.device) else "disk"
+
+
+def _stands_on(upper: Device, lower: Device) -> bool:
+    """Whether a device passes its requests on to another, which does at least as much at every moment, and sooner.
+
+    Disks that share a load do now more and now less than each other.
+    """
+    both = worked(upper) & worked(lower)
+    metric = "bytes_per_s" if upper.has("bytes_per_s") and lower.has("bytes_per_s") else "iops"
+    contains = lower.values(metric)[both] >= _ALL * upper.values(metric)[both]
+    sooner = lower.values("latency_s")[both] <= upper.values("latency_s")[both]
+    return bool((contains & sooner).mean() >= _MOSTLY)
+
+
 def _ratio(one: float, other: float) -> float:
     """NaN where there is none: of a disk whose requests have no bytes that anybody counted."""
     return one / other if other else math.nan
@@ -150,9 +176,15 @@ def _over(system: System, slow: Device, others: Sequence[Device]) -> Device | No
     members = (slow, *others)
     for each in system.disks:
         own = each in members or each.host != slow.host or not others
-        if not own and (_is_sum("iops", each, members) or _mirrors(each, members)):
+        if not own and _waits(each, members) and (_is_sum("iops", each, members) or _mirrors(each, members)):
             return each
     return None
+
+
+def _waits(over: Device, members: Sequence[Device]) -> bool:
+    """Whether requests take as long as those of the members: they cannot be done before."""
+    rates, latencies = ([each.mean(name) for each in members] for name in ("iops", "latency_s"))
+    return bool(over.mean("latency_s") >= _WAITS * np.average(latencies, weights=rates))
 
 
 def _is_sum(metric: str, over: Device, members: Sequence[Device]) -> bool:

@@ -46,6 +46,13 @@ _LINK = Remedy(
     "None to look. Paths are best changed while the others carry the load.",
     "The plateau is gone or higher, and latency falls.",
 )
+_MORE = Remedy(
+    "Raise the limit where it was set (the array's quality of service, the contract, a control group) by one step and "
+    "compare, or send fewer requests (memory, indexes, compression).",
+    (),
+    "Others who share the storage get less of it.",
+    "The plateau is gone or higher, and latency falls.",
+)
 _PACED = (
     ", or the application asks for just this rate: record a quieter time as well, or the cloud's counters of what "
     "exceeded the limit"
@@ -77,6 +84,8 @@ def examine(system: System) -> Iterator[Finding]:
 
 def _step(system: System, disk: Device, found: Throttle) -> Remedy:
     """The next larger volume, of the cloud that has such a limit."""
+    if found.own:
+        return _MORE
     # EBS's pause between two changes is of no matter elsewhere.
     elsewhere = AWS in system.ruled_out or found.cloud in {"azure", "gcp"}
     kind = None if elsewhere else type_of(system, disk)

@@ -265,6 +265,22 @@ def test_a_reader_that_leaves_gets_a_code_of_its_own(
     assert "Traceback" not in told
 
 
+def test_a_mistake_that_nobody_reads_has_that_code_too() -> None:
+    """`fathom report nowhere 2>&1 | true`."""
+    ours, theirs = os.pipe()
+    os.close(ours)
+    environment = {**os.environ, "PYTHONPATH": str(Path(__file__).parents[2] / "python")}
+    done = subprocess.run(
+        [sys.executable, "-m", "fathom", "report", "nowhere"],
+        stdout=theirs,
+        stderr=theirs,
+        env=environment,
+        check=False,
+    )
+    os.close(theirs)
+    assert done.returncode == 141
+
+
 def test_a_full_disk_under_the_output_is_one_line() -> None:
     with Path("/dev/full").open("w") as full:
         done = subprocess.run(

@@ -235,9 +235,7 @@ def test_a_path_that_the_system_refuses_is_one_screen(command: tuple[str, ...], 
     [
         ("report", "{}"),
         ("report", "{}", "--json"),
-        ("list", "{}/.."),
         ("catalogue", "--json"),
-        ("doc", "io"),
         ("simulate", "study.toml", "--out", "{}-again"),
     ],
     ids=lambda c: " ".join(word for word in c if word.isalpha() or word == "--json"),
@@ -265,13 +263,14 @@ def test_a_reader_that_leaves_gets_a_code_of_its_own(
     assert "Traceback" not in told
 
 
-def test_a_mistake_that_nobody_reads_has_that_code_too() -> None:
+@pytest.mark.parametrize("command", [("report", "nowhere"), ("list", "."), ("doc",)], ids=lambda c: c[0])
+def test_what_nobody_reads_at_all_has_that_code_too(command: tuple[str, ...]) -> None:
     """`fathom report nowhere 2>&1 | true`."""
     ours, theirs = os.pipe()
     os.close(ours)
     environment = {**os.environ, "PYTHONPATH": str(Path(__file__).parents[2] / "python")}
     done = subprocess.run(
-        [sys.executable, "-m", "fathom", "report", "nowhere"],
+        [sys.executable, "-m", "fathom", *command],
         stdout=theirs,
         stderr=theirs,
         env=environment,

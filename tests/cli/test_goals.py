@@ -209,15 +209,32 @@ def test_a_load_that_is_not_sustained_is_not_the_highest_whatever_its_latency_wa
     done = fathom(*command)
     assert done.returncode == 0, done.stderr
     assert re.search("workload.rate = 29.. meets the goals; [0-9]+ is a load that is not sustained", done.stdout)
-    assert "goals met, but overloaded: disk cannot sustain 3,100/s" in done.stderr
+    assert "missed, overloaded: disk cannot sustain 3,100/s" in done.stderr
     answer = json.loads(fathom(*command, "--json").stdout)
     assert 2900 < answer["met"] < 3000 < answer["missed"] <= 3100, "gp3 does 3,000"
     top = next(step for step in answer["steps"] if step["value"] == 3100)
     assert not top["passed"]
-    assert all(goal["passed"] for goal in top["goals"]), "the latency was fast enough until the end of the run"
+    assert all(goal["met"] == goal["runs"] for goal in top["goals"]), "the latency was fast enough until the end"
+    assert not any(goal["passed"] for goal in top["goals"]), "and grows from there on"
     assert "cannot sustain" in top["overloads"][0]
     best = fathom("report", tmp_path / "found" / f"workload.rate={answer['met']}")
     assert "overloaded" not in best.stdout
+
+
+def test_a_load_that_is_not_sustained_misses_its_goals_everywhere(fathom: Any, load: Path) -> None:
+    """Its latency was low enough until the end of the run, and grows from there on."""
+    slow = LOAD.replace("< 20ms", "< 500ms").replace('duration = "2s"', 'duration = "10s"')
+    load.write_text(slow.replace("rate = 1000", "rate = 3100"))
+    done = fathom("simulate", load, "--out", "over", "--json")
+    told = json.loads(done.stdout)
+    assert done.returncode == 8
+    assert not any(goal["passed"] or goal["sustained"] for goal in told["goals"])
+    assert told["analysis"]["decision"]["goals"]["met"] == 0
+    report = fathom("report", "over")
+    assert report.returncode == 8
+    assert "Goals: 0 of " in report.stdout
+    assert "not sustained" in report.stdout
+    assert "goals met" not in report.stdout.lower()
 
 
 def test_the_first_volume_of_a_list_within_the_goals_is_found(fathom: Any, load: Path) -> None:

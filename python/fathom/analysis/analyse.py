@@ -123,7 +123,7 @@ def analyse(campaign: Campaign) -> Analysis:
     )
     made = decide(
         analysis,
-        outcomes(campaign),
+        outcomes(campaign, (found.variant for found in over)),
         runs,
         tried=campaign.sensitivity,
         study=study,

@@ -80,7 +80,7 @@ def goal_answer(
     return GoalAnswer(
         met=sum(outcome.passed for outcome in outcomes),
         total=len(outcomes),
-        untold=sum(outcome.few is not None for outcome in outcomes),
+        untold=sum(outcome.untold for outcome in outcomes),
         standings=tuple(thing.standing for thing in things),
         chosen=chosen.variant if chosen is not None else None,
         nearest=nearest.standing.variant if len(things) > 1 else None,
@@ -146,7 +146,7 @@ def _thing(
         by_load.setdefault(variant_key(levels), (levels, []))[1].append(outcome)
     cells = sorted(by_load.values(), key=lambda cell: [numeric(level) or 0.0 for level in cell[0].values()])
     missed = [
-        (levels, [o for o in found if not o.passed], overloaded.get(variant_key(found[0].variant)))
+        (levels, [o for o in found if not o.kept], overloaded.get(variant_key(found[0].variant)))
         for levels, found in cells
     ]
     bad = [(levels, found, over) for levels, found, over in missed if found or over is not None]
@@ -282,7 +282,7 @@ def _of_one(standing: Standing, outcomes: Sequence[Outcome], study: Mapping[str,
         return f"{goals} met{every}{_how(standing)}{figures}."
     if not standing.met:
         every = " at every load" if len(standing.missed) > 1 else ""
-        missed = [outcome for outcome in outcomes if not outcome.passed]
+        missed = [outcome for outcome in outcomes if not outcome.kept]
         if not missed:
             return f"the storage cannot do the load for long: {standing.words}."
         untold = all(outcome.few is not None for outcome in missed)

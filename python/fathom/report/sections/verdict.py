@@ -92,8 +92,6 @@ def _of_one(context: Context, goals: GoalAnswer) -> tuple[str, Tone]:
         return f"? {'goal' if goals.total == 1 else f'{missed} of {goals.total} goals'} cannot be judged", Tone.WARN
     if missed:
         return f"✗ {'goal' if goals.total == 1 else f'{missed} of {goals.total} goals'} missed", Tone.BAD
-    if only.missed:
-        return f"! {'goal' if goals.total == 1 else 'goals'} met, but overloaded", Tone.WARN
     reserve = soonest(context.analysis.reserves)
     if reserve is not None:
         return f"✓ {'goal' if goals.total == 1 else 'all goals'} met, {reserve.source.value}", Tone.WARN

@@ -83,16 +83,16 @@ def _by_goals(
 ) -> Decision:
     """Goals come before what is fastest: only a variant that meets them is chosen, and that is the one told of."""
     if goals.chosen is None and goals.candidates:
-        keys = [variant_key(standing.variant) for standing in goals.candidates]
+        keys = [variant_key(standing.variant) for standing in goals.free]
         able = [group for group in groups if variant_key(group.variant) in keys]
         best = _told(able, study, choice=True, alike=alike)
         if best is not None and best.clear:
             return Decision(groups, best, best.variant, goals=goals)
         base = next((group.baseline for group in groups if variant_key(group.baseline) in keys), None)
-        return Decision(groups, best or told, base or goals.candidates[0].variant, goals=goals)
+        return Decision(groups, best or told, base or goals.free[0].variant, goals=goals)
     assert goals.nearest is not None
     mine = next(iter(of_variant(groups, goals.nearest)), None)
-    leads = mine is not None and (mine.decided or mine.relieved)
+    leads = mine is not None and (mine.decided or mine.relieved or told is None or not told.decided)
     return Decision(groups, mine if leads else told, goals.chosen, goals=goals)
 
 

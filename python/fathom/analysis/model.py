@@ -364,14 +364,13 @@ class GoalAnswer:
     Attributes:
         met, total: goals met, and goals in all variants together.
         standings: every variant, the smallest first where that is known.
-        chosen: the smallest size, or first volume of a list, that meets all goals at all loads; None without one.
+        chosen: the smallest size, or first volume of a list, that meets all goals at all loads, for ever if one does so;
+            None without one.
         nearest: what is chosen, or else what comes nearest; None where there is only one variant.
         sentence: the answer in words.
         flips: where a plausible assumption changes whether a variant meets the goals: the volumes assumed of, the
             variant, and what becomes of it in words.
         untold: goals that cannot be judged, as too few requests stand behind a percentile.
-        lasting: where what is chosen meets them no longer than a reserve lasts, the first that does so for ever; None
-            without one.
     """
 
     met: int
@@ -381,7 +380,6 @@ class GoalAnswer:
     nearest: dict[str, Level] | None
     sentence: str
     flips: tuple[tuple[str, dict[str, Level], str], ...] = ()
-    lasting: dict[str, Level] | None = None
     untold: int = 0
 
     @property
@@ -393,6 +391,11 @@ class GoalAnswer:
     def candidates(self) -> tuple[Standing, ...]:
         """The variants that meet all goals at all loads."""
         return tuple(standing for standing in self.standings if not standing.missed)
+
+    @property
+    def free(self) -> tuple[Standing, ...]:
+        """Those of them to choose from: who meets the goals for ever, if anybody does."""
+        return tuple(standing for standing in self.candidates if standing.reserve is None) or self.candidates
 
 
 @dataclass(frozen=True)

@@ -96,6 +96,21 @@ def test_merged_requests_cost_less_than_a_credit_each() -> None:
     assert found.whole_s == 110.0
 
 
+def test_credits_of_an_instance_last_as_long_as_the_catalogue_assumes() -> None:
+    """Its vendor promises half an hour a day; a volume's vendor says how the credits come back."""
+    made = run("fast", 1, 3000.0, credits(5_400_000))
+    for settings, more in (
+        ({"kind": "throttle", "model": "aws/r6i.large"}, "33 min more at the assumed refill"),
+        ({"kind": "model", "model": "aws/gp2"}, "33 min more"),
+    ):
+        known = {"variants": [stated(made.variant, settings={"volumes": {"disk": settings}})]}
+        (found,) = lived_on([made], known)
+        assert found.words == f"lives on burst credits: 3,000 IOPS for {more}, then 300 IOPS"
+        assert found.brief == f"{more}, then 300 IOPS"
+        assumed = "disk: burst credits that come back at the unused baseline"
+        assert found.assumed == (assumed if "assumed" in more else "")
+
+
 def test_each_phase_is_judged_by_itself() -> None:
     phases = [
         {"name": "night", "duration": "30s"}, {"name": "peak", "duration": "30s"}, {"name": "after", "duration": "60s"},

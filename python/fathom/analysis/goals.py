@@ -90,7 +90,7 @@ def goal_answer(
 
 
 def _first_for_ever(able: Sequence[_Thing]) -> _Thing:
-    """The first of some variants that meets the goals for ever: one on a reserve is no choice while there is another."""
+    """The first of some variants that meets the goals for ever: on a reserve is no choice while there is another."""
     return next((thing for thing in able if thing.standing.reserve is None), able[0])
 
 

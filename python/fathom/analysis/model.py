@@ -89,6 +89,7 @@ class Reserve:
         whole_s: how long such a load runs from the start until nothing is left, the ramp included, s.
         phase: the phase in which it did, if its load has phases.
         keeps: the part of its rate that it goes on doing when nothing is left, 0 to 1; 1 where that is not known.
+        assumed: what `lasts_s` takes for granted although nobody published it; empty where it does not.
     """
 
     variant: dict[str, Level]
@@ -99,6 +100,7 @@ class Reserve:
     whole_s: float = 0.0
     phase: str = ""
     keeps: float = 1.0
+    assumed: str = ""
 
 
 def soonest(reserves: Iterable[Reserve]) -> Reserve | None:
@@ -364,8 +366,8 @@ class GoalAnswer:
     Attributes:
         met, total: goals met, and goals in all variants together.
         standings: every variant, the smallest first where that is known.
-        chosen: the smallest size, or first volume of a list, that meets all goals at all loads, for ever if one does so;
-            None without one.
+        chosen: the smallest size, or first volume of a list, that meets all goals at all loads, for ever if one
+            does so; None without one.
         nearest: what is chosen, or else what comes nearest; None where there is only one variant.
         sentence: the answer in words.
         flips: where a plausible assumption changes whether a variant meets the goals: the volumes assumed of, the

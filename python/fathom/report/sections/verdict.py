@@ -26,6 +26,7 @@ from fathom.report.verdicts import grown, name, sign, tone, tone_of_all, words
 from fathom.unanswered import nothing_done
 
 _MOST = 4
+_MOST_REFILLS = 2
 _WITHIN = 0.10
 """Relative error up to which a check held."""
 
@@ -213,10 +214,13 @@ def _rests_on(context: Context, leading: Comparison | None) -> tuple[str, ...]:
             f"{context.capital(context.label(leading.baseline))} may lose data: {text}." for text in leading.spared
         ]
     said += _lost_by_others(context, group, said)
-    assumed = context.analysis.assumptions
-    if assumed and context.campaign.clock == "virtual":
-        more = f"; {len(assumed) - _MOST} more in the environment" if len(assumed) > _MOST else ""
-        said.append(f"Rests on assumed figures: {'; '.join(assumed[:_MOST])}{more}.")
+    figures = context.analysis.assumptions if context.campaign.clock == "virtual" else ()
+    refills = dict.fromkeys(one.assumed for one in context.analysis.reserves if one.assumed)
+    assumed = [*list(refills)[:_MOST_REFILLS], *figures[:_MOST]]
+    if assumed:
+        more = f"; {len(figures) - _MOST} more in the environment" if len(figures) > _MOST else ""
+        said.append(f"Rests on assumed figures: {'; '.join(assumed)}{more}.")
+    if figures:
         said += _turning_goals(context)
         if context.is_sweep:
             return tuple(said)

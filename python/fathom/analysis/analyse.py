@@ -118,7 +118,7 @@ def analyse(campaign: Campaign) -> Analysis:
         reserves=all_reserves(runs, reserves),
         load=counted[0] if counted else None,
         loads=loads,
-        losses=contrasted(runs, loads),
+        losses=contrasted(runs, loads, study),
         round_s=_round_seconds(runs),
     )
     made = decide(

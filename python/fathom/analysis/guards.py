@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 
 from fathom.analysis import samplesize
+from fathom.analysis.copies import is_alone, of_the_only_copy
 from fathom.analysis.guard import Guard, Request
 from fathom.analysis.interval import Floats, is_constant, t_interval
 from fathom.analysis.lag import as_measured
@@ -87,7 +88,9 @@ def losses(runs: Sequence[Run], variant: Variant) -> tuple[str, ...]:
     return tuple(dict.fromkeys(words for facts in mine for words in _declared(facts)))
 
 
-def contrasted(runs: Sequence[Run], loads: Sequence[str]) -> tuple[tuple[Variant, str], ...]:
+def contrasted(
+    runs: Sequence[Run], loads: Sequence[str], study: Mapping[str, Any]
+) -> tuple[tuple[Variant, str], ...]:
     """What some variants may lose and others may not, each variant without its load: it is a price of those alone."""
     things: dict[Key, list[Run]] = {}
     for run in runs:
@@ -98,8 +101,13 @@ def contrasted(runs: Sequence[Run], loads: Sequence[str]) -> tuple[tuple[Variant
         (without(mine[0].variant, loads), as_measured(words, mine))
         for mine, lost in said
         for words in lost
-        if not all(words in other for _, other in said)
+        if not all(words in other or taken_alike(words, [its[0].variant], study) for its, other in said)
     )
+
+
+def taken_alike(words: str, others: Sequence[Variant], study: Mapping[str, Any]) -> bool:
+    """Whether a loss that one variant declares is that of others which declare none: that of the only copy."""
+    return of_the_only_copy(words) and all(is_alone(study, other) for other in others)
 
 
 def _declared(facts: Mapping[str, str]) -> list[str]:

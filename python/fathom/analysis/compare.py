@@ -252,9 +252,7 @@ def _values(runs: Sequence[Run], pairing: Pairing) -> tuple[float, float] | None
     return mine, other
 
 
-def _losses(
-    runs: Sequence[Run], pairing: Pairing, study: Mapping[str, Any]
-) -> tuple[tuple[str, ...], tuple[str, ...]]:
+def _losses(runs: Sequence[Run], pairing: Pairing, study: Mapping[str, Any]) -> tuple[tuple[str, ...], tuple[str, ...]]:
     """What may be lost of the variant alone, and of the baseline alone."""
     sides = [[part.variant for part in pairing.parts], [part.baseline for part in pairing.parts]]
     mine, other = (dict.fromkeys(words for one in side for words in guards.losses(runs, one)) for side in sides)

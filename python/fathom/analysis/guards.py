@@ -88,9 +88,7 @@ def losses(runs: Sequence[Run], variant: Variant) -> tuple[str, ...]:
     return tuple(dict.fromkeys(words for facts in mine for words in _declared(facts)))
 
 
-def contrasted(
-    runs: Sequence[Run], loads: Sequence[str], study: Mapping[str, Any]
-) -> tuple[tuple[Variant, str], ...]:
+def contrasted(runs: Sequence[Run], loads: Sequence[str], study: Mapping[str, Any]) -> tuple[tuple[Variant, str], ...]:
     """What some variants may lose and others may not, each variant without its load: it is a price of those alone."""
     things: dict[Key, list[Run]] = {}
     for run in runs:

@@ -10,6 +10,7 @@ import pytest
 from analysis.conftest import FACTOR, make_campaign, make_run, stated
 from fathom.analysis.analyse import analyse
 from fathom.analysis.model import Analysis
+from fathom.analysis.transient import transients
 
 VOLUMES: dict[str, Any] = {
     "one": {"kind": "model"},
@@ -58,3 +59,12 @@ def test_it_is_one_beside_a_mirror_that_is_whole() -> None:
 
 def test_a_cache_is_one_beside_a_single_volume() -> None:
     assert compared("mirror", "one", {"mirror": CACHE}).comparisons[0].losses == (CACHE,)
+
+
+@pytest.mark.parametrize(("rate", "told"), [(0.2, False), (114.0, True)])
+def test_a_copy_that_does_next_to_nothing_is_not_told(rate: float, told: bool) -> None:
+    facts = {"volumes.mirror.resync_left_bytes": "1000000000", "volumes.mirror.resync_bytes": "2000000"}
+    run = dataclasses.replace(make_run({FACTOR: "mirror"}, 1, {"iops": 1.0, "resync_mb_per_s": rate}), facts=facts)
+    study = {"variants": [stated({FACTOR: "mirror"}, settings={"volumes": VOLUMES}, volumes=["mirror"])]}
+    found = [words for _, words in transients([run], study, ())]
+    assert [words.startswith("copied its new mirror all the time (114 MB/s)") for words in found] == [True] * told

@@ -539,6 +539,7 @@ class Analysis:
     `reserves` are of the variants that a longer run would have slowed. `loads` are the factors that are a load and no
     choice; `load` is the first of them that sets an amount, if one does. `round_s` is how long a round took, s.
     `decision` is what headline and findings are about. `losses`: what a variant, without its load, may lose.
+    `false_alarms`: how often chance alone shows a difference, where looks beyond the plan made that more than promised.
     """
 
     title: str
@@ -563,3 +564,4 @@ class Analysis:
     round_s: float | None = None
     decision: Decision = field(default_factory=Decision)
     losses: tuple[tuple[dict[str, Level], str], ...] = ()
+    false_alarms: float | None = None

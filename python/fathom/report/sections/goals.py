@@ -53,7 +53,7 @@ def build(context: Context) -> Sequence[Block]:
         )
     if untold:
         note += " A percentile of all runs needs ten requests beyond it: a 99th 1,000 in all, a 99.9th 10,000."
-    if not all(outcome.sustained for outcome in found):
+    if any(outcome.kept and not outcome.sustained for outcome in found):
         note += " A load that is not sustained misses its goals: its queue grows for as long as that lasts."
     if any(outcome.goal.metric == STANDSTILL and not outcome.passed for outcome in found):
         note += " A goal on a latency is also one on standstills, unless the study sets a limit on them."

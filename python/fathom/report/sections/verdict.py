@@ -12,7 +12,7 @@ from dataclasses import replace
 from fathom.analysis.capacity import where_met
 from fathom.analysis.conditions import apart
 from fathom.analysis.headline import is_latency, quotient, saturation_words
-from fathom.analysis.model import Comparison, GoalAnswer, Verdict, soonest
+from fathom.analysis.model import Comparison, GoalAnswer, Group, Verdict, soonest
 from fathom.analysis.transient import transients
 from fathom.analysis.variants import label, matches, variant_key, without
 from fathom.analysis.words import capital, effect_interval, effect_of, listed, short, tells_nothing
@@ -135,7 +135,7 @@ def _counts(comparisons: Sequence[Comparison], label: str = "Comparisons") -> tu
 
 
 def _of_grid(context: Context) -> Banner:
-    comparisons = context.analysis.comparisons
+    comparisons, told, subject = context.analysis.comparisons, context.analysis.decision.told, ""
     decided = [c for c in comparisons if c.verdict in (Verdict.FASTER, Verdict.SLOWER)]
     alike = {words(c).split(",")[0] for c in decided}
     if len(decided) == len(comparisons) and len(alike) == 1:
@@ -148,10 +148,25 @@ def _of_grid(context: Context) -> Banner:
         word, how = f"{sign(Verdict.FIXED)} fixed by the arrivals at every load", Tone.WARN
     elif all(c.verdict in (Verdict.UNDECIDED, Verdict.NOT_COMPARABLE) for c in comparisons):
         word, how = f"{sign(Verdict.UNDECIDED)} undecided", Tone.WARN
-    else:
+    elif any(group.ahead and group.behind for group in context.analysis.decision.groups):
         word, how = "it depends on the load", Tone.WARN
+    elif told is not None and told.decided:
+        word, how = _at_some_loads(told), tone_of_all(told.comparisons)
+        subject = f"{context.label(told.variant)} against {context.label(told.baseline)}"
+    else:
+        word, how = f"{sign(Verdict.UNDECIDED)} no difference shown", Tone.WARN
     facts = (("Metric", short(context.primary.name)), *_counts(comparisons))
-    return Banner(word, how, "", context.analysis.headline, facts, _rests_on(context, None))
+    return Banner(word, how, subject, context.analysis.headline, facts, _rests_on(context, None))
+
+
+def _at_some_loads(told: Group) -> str:
+    """One direction, at all loads of a variant or at some: `▼ slower at 2 of 3 loads`."""
+    large = [c for c in told.decided if c.verdict in (Verdict.FASTER, Verdict.SLOWER)]
+    shown = (large or told.decided)[0]
+    way = name(shown).split(",")[0]
+    loads = len(told.comparisons)
+    where = "every load" if len(told.decided) == loads else f"{len(told.decided)} of {loads} loads"
+    return f"{sign(shown.verdict)} {way} at {where}{'' if large else ', but small'}"
 
 
 def _of_comparison(context: Context, leading: Comparison) -> Banner:
@@ -367,6 +382,11 @@ def _caveats(context: Context) -> list[Block]:
         said.append("study.toml was edited after the campaign began")
     if torn := len({run.directory for run in context.campaign.runs if run.lost}):
         said.append(f"files of {plural(torn, 'run')} are missing")
+    reached = context.analysis.false_alarms
+    if reached is not None:
+        said.append(
+            f"looked at beyond the plan, so that chance shows a difference in {percent(reached)} of equal pairs"
+        )
     if context.failed_runs:
         said.append(f"{plural(len(context.failed_runs), 'run')} failed")
     if idle := sum(nothing_done(run) for run in context.campaign.runs):

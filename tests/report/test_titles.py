@@ -17,7 +17,7 @@ USERS = "workload.users"
 
 
 def banner(rates: dict[str, dict[int, float]]) -> Banner:
-    """Of variants at loads, by their mean rates; five rounds that scatter by half a per cent, the first the baseline."""
+    """Of variants at loads, by their mean rates; five rounds scatter by half a per cent, the first is the baseline."""
     runs = []
     for place, (name, by_load) in enumerate(rates.items()):
         for users, mean in by_load.items():

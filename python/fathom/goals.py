@@ -6,8 +6,8 @@ The engine has read the limits (crates/study/src/goals.rs); here they are held a
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
 from typing import Any
 
 from fathom.errors import UsageError
@@ -58,6 +58,7 @@ class Outcome:
         runs: how many runs there are, `met` how many of them kept the limit; a failed run did not.
         left_out: what a latency left out in the run in which that was most, where it missed its limit for it.
         few: of an upper limit that all runs kept, why that shows nothing: too few requests lie beyond the percentile.
+        sustained: whether the variant could do its load. What a queue that grows left of a limit ends with the run.
     """
 
     goal: Goal
@@ -67,11 +68,22 @@ class Outcome:
     met: int
     left_out: LeftOut | None = None
     few: Few | None = None
+    sustained: bool = True
+
+    @property
+    def kept(self) -> bool:
+        """Whether every run kept the limit, and that is known."""
+        return self.met == self.runs > 0 and self.few is None
+
+    @property
+    def untold(self) -> bool:
+        """Whether it cannot be judged."""
+        return self.few is not None and self.sustained
 
     @property
     def passed(self) -> bool:
-        """Whether every run kept the limit, and that is known."""
-        return self.met == self.runs > 0 and self.few is None
+        """Whether the limit is kept for longer than the runs lasted."""
+        return self.kept and self.sustained
 
 
 def goals(study: dict[str, Any]) -> tuple[Goal, ...]:
@@ -79,9 +91,16 @@ def goals(study: dict[str, Any]) -> tuple[Goal, ...]:
     return tuple(Goal(**goal) for goal in study.get("goals", ()))
 
 
-def outcomes(campaign: Campaign) -> tuple[Outcome, ...]:
-    """Every goal in every variant that ran, variants in the order in which they first ran."""
-    return outcomes_of(campaign.runs, campaign.study)
+def outcomes(campaign: Campaign, overloaded: Iterable[Mapping[str, Level]]) -> tuple[Outcome, ...]:
+    """Every goal in every variant that ran, variants in the order in which they first ran.
+
+    Args:
+        campaign: with its runs.
+        overloaded: the variants that could not do their load: they miss every goal.
+    """
+    over = [dict(variant) for variant in overloaded]
+    found = outcomes_of(campaign.runs, campaign.study)
+    return tuple(replace(outcome, sustained=outcome.variant not in over) for outcome in found)
 
 
 def outcomes_of(runs: Iterable[Run], study: dict[str, Any]) -> tuple[Outcome, ...]:

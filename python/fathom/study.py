@@ -2,7 +2,8 @@
 
 Rust owns the format: `fathom._core.check` yields every mistake with its position or the study as it runs, every default
 spelled out: rounds, margins, labels, and for each variant its settings and what the workload states of itself
-(docs/RESULTS.md, "plan.json"). Nothing in Python reads the text again.
+(docs/RESULTS.md, "plan.json"). Python holds the resolved study against itself (`contradictions`) and reads the text
+again for nothing but the places of such mistakes.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from fathom.contradictions import contradictions
 from fathom.errors import StudyError, UsageError
 
 if TYPE_CHECKING:
@@ -109,6 +111,9 @@ def parse(
         raise UsageError(str(problem)) from None
     if found["study"] is None:
         raise StudyError(found["screen"], found["diagnostics"])
+    screen, mistakes = contradictions(found["study"], text, str(path))
+    if mistakes:
+        raise StudyError(screen, mistakes)
     return Study(path, text, found["study"], tuple(models), fixed)
 
 

@@ -96,6 +96,21 @@ def test_merged_requests_cost_less_than_a_credit_each() -> None:
     assert found.whole_s == 110.0
 
 
+def test_credits_of_an_instance_last_as_long_as_the_catalogue_assumes() -> None:
+    """Its vendor promises half an hour a day; a volume's vendor says how the credits come back."""
+    made = run("fast", 1, 3000.0, credits(5_400_000))
+    for settings, more in (
+        ({"kind": "throttle", "model": "aws/r6i.large"}, "33 min more at the assumed refill"),
+        ({"kind": "model", "model": "aws/gp2"}, "33 min more"),
+    ):
+        known = {"variants": [stated(made.variant, settings={"volumes": {"disk": settings}})]}
+        (found,) = lived_on([made], known)
+        assert found.words == f"lives on burst credits: 3,000 IOPS for {more}, then 300 IOPS"
+        assert found.brief == f"{more}, then 300 IOPS"
+        assumed = "disk: burst credits that come back at the unused baseline"
+        assert found.assumed == (assumed if "assumed" in more else "")
+
+
 def test_each_phase_is_judged_by_itself() -> None:
     phases = [
         {"name": "night", "duration": "30s"}, {"name": "peak", "duration": "30s"}, {"name": "after", "duration": "60s"},
@@ -145,3 +160,54 @@ def test_variants_that_are_alike_while_credits_last_are_not_chosen_by_price(
     found: Any = compared(slow, fast, (3000.0, 3000.0)).findings[0]
     assert (found.rule, found.remedies[0].action) == ("alike", action)
     assert (found.severity == "good") is (not slow and not fast)
+
+
+VOLUME = "workload.volume"
+
+
+def within_goals(facts: dict[str, dict[str, str]], **study: Any) -> Analysis:
+    """Volumes in the order of a list that do 2,500/s alike and meet a goal, compared with the last of them."""
+    runs = [
+        dataclasses.replace(run("fast", number, 2500.0, its), variant={VOLUME: volume}, id=f"{volume}-{number}")
+        for volume, its in facts.items()
+        for number in range(1, 6)
+    ]
+    known = {
+        "goals": [{"metric": "latency_p99_ms", "comparison": "<", "limit": 5.0, "text": "< 5ms"}],
+        "factors": {VOLUME: list(facts)},
+        "variants": [stated({VOLUME: volume}) for volume in facts],
+        **study,
+    }
+    rules = {"rounds": 5, "baseline": {VOLUME: [*facts][-1]}}
+    whole = make_campaign({"slow": []}, metric="iops", compare=rules, study=known, extra_runs=runs)
+    return analyse(dataclasses.replace(whole, planned=len(runs)))
+
+
+def test_a_volume_on_credits_is_no_choice_while_another_meets_the_goals_for_ever() -> None:
+    found = within_goals({"gp2": credits(5e6, limit=1500.0), "gp3": {}, "io2": {}})
+    assert found.headline.startswith(
+        "Every variant meets the goals; gp3 is the first in the list that does so for ever; gp2 does so only on burst "
+        "credits (83 min more, then 1,500 IOPS)."
+    )
+    assert found.decision.taken == {VOLUME: "gp3"}
+    first = found.findings[0]
+    assert first.remedies[0].action == "Choose the cheapest of gp3 and io2: both meet the goals."
+    assert first.remedies[0].commands == ('workload.volume = "gp3"',)
+    assert found.decision.leading is not None
+    assert found.decision.leading.variant == {VOLUME: "gp3"}
+
+
+def test_where_all_are_on_credits_the_first_is_weighed() -> None:
+    found = within_goals({"gp2": credits(5e6, limit=1500.0), "st1": credits(6e6, limit=1500.0)})
+    assert "gp2 is the first in the list, on burst credits (83 min more, then 1,500 IOPS); none does so for ever" in (
+        found.headline
+    )
+    assert found.findings[0].remedies[0].action == "Weigh gp2 against its price: it meets the goals."
+
+
+def test_guards_that_were_judged_are_not_denied_in_the_advice() -> None:
+    found = within_goals({"gp2": credits(5e6, limit=1500.0), "gp3": {}, "io2": {}})
+    assert any(comparison.judged for comparison in found.comparisons)
+    risk = found.findings[0].remedies[0].risk
+    assert risk is not None
+    assert risk.startswith("Guards cover")

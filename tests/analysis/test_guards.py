@@ -9,13 +9,13 @@ from typing import Any
 import numpy as np
 import pytest
 
-from analysis.conftest import FACTOR, make_run, stated
+from analysis.conftest import FACTOR, make_campaign, make_run, stated
 from fathom.analysis.analyse import analyse
 from fathom.analysis.guard import Guard
 from fathom.analysis.guards import judge
 from fathom.analysis.knee import find_knee, misfit
 from fathom.analysis.load import LoadTable
-from fathom.analysis.model import Verdict
+from fathom.analysis.model import Comparison, Verdict
 from fathom.analysis.pairing import pair
 from fathom.analysis.rules import Rules
 from fathom.analysis.unflushed import with_losses
@@ -369,3 +369,38 @@ def test_errors_that_a_finished_run_does_not_give_are_none(
 def test_with_two_rounds_a_guard_held_that_neither_denies(second: float, unclear: bool) -> None:
     found = judged({"a": [{"latency_p99_ms": 10.0}] * 2, "b": [{"latency_p99_ms": one} for one in (8.0, second)]})
     assert (found.worse, found.unclear) == (False, unclear)
+
+
+def far_tail(p999: tuple[float, float], *, iops: float = 1000.0, rounds: int = 5, p99: float = 1.0) -> Comparison:
+    """The variant is 10 % faster, in runs of 30 s; `p99` is its own against 1 ms."""
+    rates = {"a": iops, "b": 1.1 * iops}
+    runs = [
+        make_run(
+            {FACTOR: name},
+            number,
+            {
+                "iops": rate + number,
+                "elapsed_s": 30.0,
+                "latency_p99_ms": p99 if name == "b" else 1.0,
+                "latency_p999_ms": p999[name == "b"] * (1 + 0.01 * number * (name == "b")),
+            },
+        )
+        for name, rate in rates.items()
+        for number in range(1, rounds + 1)
+    ]
+    whole = make_campaign({"a": []}, compare={"rounds": rounds}, extra_runs=runs)
+    return analyse(dataclasses.replace(whole, planned=len(runs))).comparisons[0]
+
+
+def test_a_tail_beyond_the_p99_is_a_guard_where_ten_requests_of_every_run_lie_beyond_it() -> None:
+    (guard,) = far_tail((1.0, 43.0)).worsened
+    assert guard.metric == "latency_p999_ms"
+    assert not far_tail((1.0, 43.0), iops=300.0).worsened, "9,000 requests a run"
+    assert "latency_p999_ms" in [guard.metric for guard in far_tail((1.0, 1.0)).judged], "it held"
+
+
+def test_a_tail_beyond_the_p99_is_told_only_where_that_says_something() -> None:
+    worse = [guard.metric for guard in far_tail((1.0, 43.0), p99=20.0).worsened]
+    assert worse == ["latency_p99_ms"], "the p99 says it already"
+    assert not far_tail((1.0, 1.5), rounds=2).worsened, "two rounds do not tell how ten requests scatter"
+    assert far_tail((1.0, 2.5), rounds=2).worsened

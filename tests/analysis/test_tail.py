@@ -43,7 +43,7 @@ def _campaign(*p999: float, levels: tuple[str, ...] = ("a",)) -> Campaign:
 
 
 def test_a_goal_that_too_few_requests_kept_is_not_met() -> None:
-    (found,) = outcomes(_campaign(3.11))
+    (found,) = outcomes(_campaign(3.11), ())
     assert (found.passed, found.met, found.few) == (False, 1, Few(462, 10_000))
     answer = analyse(_campaign(3.11)).decision.goals
     assert answer is not None
@@ -54,7 +54,7 @@ def test_a_goal_that_too_few_requests_kept_is_not_met() -> None:
 
 
 def test_a_goal_that_a_few_requests_break_is_missed() -> None:
-    (found,) = outcomes(_campaign(7.0))
+    (found,) = outcomes(_campaign(7.0), ())
     assert (found.passed, found.few) == (False, None)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import fcntl
 import json
 import os
 import shutil
@@ -228,14 +229,55 @@ def test_a_path_that_the_system_refuses_is_one_screen(command: tuple[str, ...], 
     assert "Traceback" not in done.stderr
 
 
-def test_a_reader_of_the_output_that_goes_is_no_failure(finished: Path) -> None:
-    """`fathom report DIR | head`: rich ended the program with the code of a failed run."""
-    command = [sys.executable, "-m", "fathom", "report", str(finished)]
+@pytest.mark.parametrize("read", [0, 10], ids=["before the first byte", "after some bytes"])
+@pytest.mark.parametrize(
+    "command",
+    [
+        ("report", "{}"),
+        ("report", "{}", "--json"),
+        ("catalogue", "--json"),
+        ("simulate", "study.toml", "--out", "{}-again"),
+    ],
+    ids=lambda c: " ".join(word for word in c if word.isalpha() or word == "--json"),
+)
+def test_a_reader_that_leaves_gets_a_code_of_its_own(
+    command: tuple[str, ...], read: int, finished: Path, tmp_path: Path
+) -> None:
+    """`fathom report DIR | head`: neither the code of a failed run, nor "all goals met" of a study that misses one."""
+    (tmp_path / "study.toml").write_text(TITLE + VOLUME + WORKLOAD + '[goals]\nlatency_p99_ms = "< 1us"\n')
+    words = [sys.executable, "-m", "fathom", *(word.format(finished) for word in command)]
     environment = {**os.environ, "PYTHONPATH": str(Path(__file__).parents[2] / "python")}
-    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=environment) as process:
-        assert process.stdout is not None
-        process.stdout.close()
-        assert process.wait() == 0
+    # Without its buffer Python takes a write that was cut off for a whole one.
+    environment.pop("PYTHONUNBUFFERED", None)
+    # No room for more than a page in the pipe: what is printed cannot all be in it before the reader leaves.
+    ours, theirs = os.pipe()
+    fcntl.fcntl(theirs, fcntl.F_SETPIPE_SZ, 4096)
+    with subprocess.Popen(words, stdout=theirs, stderr=subprocess.PIPE, cwd=tmp_path, env=environment) as process:
+        os.close(theirs)
+        if read:
+            os.read(ours, read)
+        os.close(ours)
+        assert process.stderr is not None
+        told = process.stderr.read().decode()
+    assert process.returncode == 141
+    assert "Traceback" not in told
+
+
+@pytest.mark.parametrize("command", [("report", "nowhere"), ("list", "."), ("doc",)], ids=lambda c: c[0])
+def test_what_nobody_reads_at_all_has_that_code_too(command: tuple[str, ...]) -> None:
+    """`fathom report nowhere 2>&1 | true`."""
+    ours, theirs = os.pipe()
+    os.close(ours)
+    environment = {**os.environ, "PYTHONPATH": str(Path(__file__).parents[2] / "python")}
+    done = subprocess.run(
+        [sys.executable, "-m", "fathom", *command],
+        stdout=theirs,
+        stderr=theirs,
+        env=environment,
+        check=False,
+    )
+    os.close(theirs)
+    assert done.returncode == 141
 
 
 def test_a_full_disk_under_the_output_is_one_line() -> None:

@@ -63,11 +63,11 @@ def test_goals_met_and_missed_have_exit_codes_of_their_own(fathom: Any, load: Pa
     load.write_text(LOAD.replace("rate = 1000", "rate = 6000"))
     done = fathom("simulate", load, "--out", "missed")
     assert done.returncode == 8, done.stderr
-    assert "1 of 2 goals missed" in done.stdout
+    assert "2 of 2 goals missed" in done.stdout, "a load that is not sustained misses all of them"
     found = json.loads(fathom("report", "missed", "--json").stdout)["goals"]
     assert [(entry["goal"]["metric"], entry["passed"]) for entry in found] == [
         ("latency_p99_ms", False),
-        ("refused", True),
+        ("refused", False),
     ]
     assert found[0]["worst"] > 20
 
@@ -132,7 +132,8 @@ def test_requests_that_were_never_answered_meet_no_limit_on_the_latency(fathom: 
     assert tail["worst"] < 2000, "the completed writes were fast enough"
     assert (tail["passed"], tail["met"]) == (False, 0)
     assert 0.3 < tail["left_out"]["share"] < 0.5
-    assert (median["passed"], median["left_out"]) == (True, None), "more than half were answered in time"
+    assert (median["met"], median["left_out"]) == (1, None), "more than half were answered in time"
+    assert (median["passed"], median["sustained"]) == (False, False), "and the others wait"
     found = fathom("simulate", study, "--find-max", "workload.rate=1000..8000", "--out", "found")
     assert "8000 meets" not in found.stdout
     assert UNANSWERED.search(found.stderr)
@@ -209,15 +210,32 @@ def test_a_load_that_is_not_sustained_is_not_the_highest_whatever_its_latency_wa
     done = fathom(*command)
     assert done.returncode == 0, done.stderr
     assert re.search("workload.rate = 29.. meets the goals; [0-9]+ is a load that is not sustained", done.stdout)
-    assert "goals met, but overloaded: disk cannot sustain 3,100/s" in done.stderr
+    assert "missed, overloaded: disk cannot sustain 3,100/s" in done.stderr
     answer = json.loads(fathom(*command, "--json").stdout)
     assert 2900 < answer["met"] < 3000 < answer["missed"] <= 3100, "gp3 does 3,000"
     top = next(step for step in answer["steps"] if step["value"] == 3100)
     assert not top["passed"]
-    assert all(goal["passed"] for goal in top["goals"]), "the latency was fast enough until the end of the run"
+    assert all(goal["met"] == goal["runs"] for goal in top["goals"]), "the latency was fast enough until the end"
+    assert not any(goal["passed"] for goal in top["goals"]), "and grows from there on"
     assert "cannot sustain" in top["overloads"][0]
     best = fathom("report", tmp_path / "found" / f"workload.rate={answer['met']}")
     assert "overloaded" not in best.stdout
+
+
+def test_a_load_that_is_not_sustained_misses_its_goals_everywhere(fathom: Any, load: Path) -> None:
+    """Its latency was low enough until the end of the run, and grows from there on."""
+    slow = LOAD.replace("< 20ms", "< 500ms").replace('duration = "2s"', 'duration = "10s"')
+    load.write_text(slow.replace("rate = 1000", "rate = 3100"))
+    done = fathom("simulate", load, "--out", "over", "--json")
+    told = json.loads(done.stdout)
+    assert done.returncode == 8
+    assert not any(goal["passed"] or goal["sustained"] for goal in told["goals"])
+    assert told["analysis"]["decision"]["goals"]["met"] == 0
+    report = fathom("report", "over")
+    assert report.returncode == 8
+    assert "Goals: 0 of " in report.stdout
+    assert "not sustained" in report.stdout
+    assert "goals met" not in report.stdout.lower()
 
 
 def test_the_first_volume_of_a_list_within_the_goals_is_found(fathom: Any, load: Path) -> None:

@@ -55,3 +55,11 @@ def test_a_command_stays_one_line_to_copy(pair: report_scenes.Scene) -> None:
     lines = console.file.getvalue().splitlines()  # type: ignore[attr-defined]
     assert f"     {command}" in lines
     assert max(len(line) for line in lines if command not in line) <= 80
+
+
+def test_what_looks_beyond_the_plan_cost_is_told_on_the_first_screen(tmp_path: Path) -> None:
+    scene = report_scenes.SCENES["pair"](tmp_path)
+    told = "looked at beyond the plan, so that chance shows a difference in 6.6 % of equal pairs"
+    assert told not in printed(scene)
+    looked = replace(scene, analysis=replace(scene.analysis, false_alarms=0.066))
+    assert told in " ".join(printed(looked).split())

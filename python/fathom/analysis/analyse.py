@@ -118,12 +118,13 @@ def analyse(campaign: Campaign) -> Analysis:
         reserves=all_reserves(runs, reserves),
         load=counted[0] if counted else None,
         loads=loads,
-        losses=contrasted(runs, loads),
+        losses=contrasted(runs, loads, study),
         round_s=_round_seconds(runs),
+        false_alarms=_beyond_promise(campaign, rules),
     )
     made = decide(
         analysis,
-        outcomes(campaign),
+        outcomes(campaign, (found.variant for found in over)),
         runs,
         tried=campaign.sensitivity,
         study=study,
@@ -252,13 +253,21 @@ def _looks_warning(campaign: Campaign, rules: Rules) -> list[str]:
         return []
     nominal = level(1 - nominal_alpha(looks, ALPHA))
     found = [f"Intervals are corrected for looks after {', '.join(map(str, looks))} rounds: each has level {nominal}."]
-    reached = false_alarms_of(campaign.runs, rules, campaign.looks)
-    if reached >= ALPHA + _TOLD_ABOVE:
+    reached = _beyond_promise(campaign, rules)
+    if reached is not None:
         found.append(
             f"Looks beyond those that were planned: chance alone shows a difference at one of them in {reached:.1%} of "
             f"equal pairs, not in {percent(ALPHA)}. Declare compare.max_rounds before a campaign that may be extended."
         )
     return found
+
+
+def _beyond_promise(campaign: Campaign, rules: Rules | None) -> float | None:
+    """How often chance alone shows a difference, where that is more than promised."""
+    if rules is None or len(looks_of(campaign.runs, rules, campaign.looks)) == 1:
+        return None
+    reached = false_alarms_of(campaign.runs, rules, campaign.looks)
+    return reached if reached >= ALPHA + _TOLD_ABOVE else None
 
 
 def _few_requests(runs: Sequence[Run], metric: str) -> list[str]:

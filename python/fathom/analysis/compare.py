@@ -202,7 +202,7 @@ def _compare(
     reasons += _remarks(verdict, ratio, equal, rules)
     reasons += [] if judged.virtual else _order(runs, named)
     reasons += fluctuations(runs, named, steady)
-    lost, spared = _losses(runs, pairing)
+    lost, spared = _losses(runs, pairing, study)
     averaged_levels, by_level = _averaged(judged, rules, study)
     return Comparison(
         variant=pairing.variant,
@@ -252,10 +252,12 @@ def _values(runs: Sequence[Run], pairing: Pairing) -> tuple[float, float] | None
     return mine, other
 
 
-def _losses(runs: Sequence[Run], pairing: Pairing) -> tuple[tuple[str, ...], tuple[str, ...]]:
+def _losses(runs: Sequence[Run], pairing: Pairing, study: Mapping[str, Any]) -> tuple[tuple[str, ...], tuple[str, ...]]:
     """What may be lost of the variant alone, and of the baseline alone."""
     sides = [[part.variant for part in pairing.parts], [part.baseline for part in pairing.parts]]
     mine, other = (dict.fromkeys(words for one in side for words in guards.losses(runs, one)) for side in sides)
+    mine = {words: None for words in mine if not guards.taken_alike(words, sides[1], study)}
+    other = {words: None for words in other if not guards.taken_alike(words, sides[0], study)}
     of_mine, of_other = ([run for one in side for run in of_variant(runs, one)] for side in sides)
     return (
         tuple(as_measured(words, of_mine) for words in mine if words not in other),

@@ -52,12 +52,14 @@ class _Bucket:
 
     Attributes:
         sustained: credits earned per second; `left` at the end of the run.
+        assumed: how credits come back, where that is not published.
         levels: what was left at `times`, s since the measured phase began; empty in results without such samples.
         counts: what requests counted between the times, the first of all before.
     """
 
     sustained: float
     left: float
+    assumed: str
     times: Floats
     levels: Floats
     counts: Floats
@@ -78,13 +80,15 @@ def credits_of(run: Run, study: Mapping[str, Any]) -> Iterator[Reserve]:
     """What a finished run lived on, by volume and phase."""
     if not run.measured_s:
         return
-    workload = resolved(study, run.variant).get("settings", {}).get("workload")
+    settings = resolved(study, run.variant).get("settings", {})
+    workload = settings.get("workload")
     for volume, counted in run.volumes.items():
         for kind in _KINDS:
             sustained, left = (_number(run, f"volumes.{volume}.{name}") for name in (kind.limit, kind.credits))
             if sustained is None or left is None:
                 continue
-            bucket = _bucket(run, volume, kind, sustained, left)
+            assumed = _assumed(volume, settings.get("volumes", {}).get(volume, {}))
+            bucket = _bucket(run, volume, kind, sustained, left, assumed)
             spans = phases(workload)
             if spans and len(bucket.times):
                 found = [_of_span(run, bucket, kind, span) for span in spans]
@@ -94,19 +98,27 @@ def credits_of(run: Run, study: Mapping[str, Any]) -> Iterator[Reserve]:
             yield from (one for one in found if one is not None)
 
 
-def _bucket(run: Run, volume: str, kind: _Kind, sustained: float, left: float) -> _Bucket:
+def _assumed(volume: str, settings: Mapping[str, Any]) -> str:
+    """Vendors say how long an instance holds its burst once a day, and not how its credits come back."""
+    instance = settings.get("model") if settings.get("kind") == "throttle" else None
+    return f"{volume}: burst credits that come back at the unused baseline" if instance else ""
+
+
+def _bucket(run: Run, volume: str, kind: _Kind, sustained: float, left: float, assumed: str) -> _Bucket:
     none = np.empty(0)
+    empty = _Bucket(sustained, left, assumed, none, none, none)
     frame = run.samples()
     if frame is None or not frame.height:
-        return _Bucket(sustained, left, none, none, none)
+        return empty
     mine = having(frame, "node", volume)
     levels = mine & having(frame, "op", kind.credits)
     if not levels.any():
-        return _Bucket(sustained, left, none, none, none)
+        return empty
     found = Intervals(frame, mine)
     of_levels = np.where(levels, floats(frame, "bytes"), np.nan)
     counts = np.where(having(frame, "op", "read", "write"), floats(frame, kind.counted), 0.0)
-    return _Bucket(sustained, left, found.starts + found.lengths, found.highest(of_levels), found.total(counts))
+    times = found.starts + found.lengths
+    return _Bucket(sustained, left, assumed, times, found.highest(of_levels), found.total(counts))
 
 
 def _of_whole(run: Run, bucket: _Bucket, kind: _Kind, rate: float) -> Reserve | None:
@@ -135,10 +147,11 @@ def _told(run: Run, bucket: _Bucket, kind: _Kind, use: _Use, rate: float) -> Res
     keeps = min(1.0, bucket.sustained / (rate * cost))
     done, rest = (f"{number(amount / kind.scale)} {kind.unit}" for amount in (rate, bucket.sustained / cost))
     if lasts >= SPENT_S:
-        words = f"lives on burst credits{where}: {done} for {time(lasts)} more, then {rest}"
-        brief = f"{time(lasts)} more{where}, then {rest}"
+        more = f"{time(lasts)} more{' at the assumed refill' if bucket.assumed else ''}"
+        words = f"lives on burst credits{where}: {done} for {more}, then {rest}"
+        brief = f"{more}{where}, then {rest}"
         whole = ramp + use.length_s + lasts
-        return Reserve(run.variant, Source.CREDITS, lasts, words, brief, whole, use.phase, keeps)
+        return Reserve(run.variant, Source.CREDITS, lasts, words, brief, whole, use.phase, keeps, bucket.assumed)
     empty = bucket.times[use.inside][bucket.levels[use.inside] <= SPENT_S * bucket.sustained]
     after = float(empty[0]) - use.start if len(empty) else use.length_s
     when = f" after {time(after)}{where or ' of the measured time'}" if len(empty) else where or " within the run"

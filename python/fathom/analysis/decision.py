@@ -83,16 +83,16 @@ def _by_goals(
 ) -> Decision:
     """Goals come before what is fastest: only a variant that meets them is chosen, and that is the one told of."""
     if goals.chosen is None and goals.candidates:
-        keys = [variant_key(standing.variant) for standing in goals.candidates]
+        keys = [variant_key(standing.variant) for standing in goals.free]
         able = [group for group in groups if variant_key(group.variant) in keys]
         best = _told(able, study, choice=True, alike=alike)
         if best is not None and best.clear:
             return Decision(groups, best, best.variant, goals=goals)
         base = next((group.baseline for group in groups if variant_key(group.baseline) in keys), None)
-        return Decision(groups, best or told, base or goals.candidates[0].variant, goals=goals)
+        return Decision(groups, best or told, base or goals.free[0].variant, goals=goals)
     assert goals.nearest is not None
     mine = next(iter(of_variant(groups, goals.nearest)), None)
-    leads = mine is not None and (mine.decided or mine.relieved)
+    leads = mine is not None and (mine.decided or mine.relieved or told is None or not told.decided)
     return Decision(groups, mine if leads else told, goals.chosen, goals=goals)
 
 
@@ -162,7 +162,8 @@ def _told(groups: Sequence[Group], study: Mapping[str, Any], *, choice: bool, al
         able = [group for group in ahead if group.admissible] or ahead
         best = max(able, key=_gain)
         smaller = [g for g in able if g is not best and _is_smaller(g, best, study) and alike(g, best)]
-        return min(smaller, key=lambda group: amount(study, group.variant, best.variant) or 0.0) if smaller else best
+        sizes = [amount(study, group.variant, best.variant, requests=True) or 0.0 for group in smaller]
+        return smaller[sizes.index(min(sizes))] if smaller else best
     decided = [group for group in felt if group.decided]
     if decided:
         return max(decided, key=lambda group: max(_distance(c) for c in group.decided))
@@ -192,7 +193,8 @@ def _like_baseline(told: Group, groups: Sequence[Group]) -> tuple[Variant, ...]:
 
 
 def _is_smaller(one: Group, other: Group, study: Mapping[str, Any]) -> bool:
-    mine, theirs = amount(study, one.variant, other.variant), amount(study, other.variant, one.variant)
+    sides = ((one.variant, other.variant), (other.variant, one.variant))
+    mine, theirs = (amount(study, *side, requests=True) for side in sides)
     return mine is not None and theirs is not None and mine < theirs
 
 

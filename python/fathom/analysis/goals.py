@@ -74,19 +74,24 @@ def goal_answer(
     listed_volumes = factor is not None and _is_volume(study, factor, things)
     able = [thing for thing in things if not thing.standing.missed]
     ordered = sized or listed_volumes
-    nearest = min(things, key=lambda t: (-len(t.standing.met), t.distance if not ordered or not t.standing.met else 0))
-    chosen = able[0].standing if able and ordered else None
-    lasting = next((thing.standing for thing in able if thing.standing.reserve is None), None)
+    chosen = _first_for_ever(able) if able and ordered else None
+    nearest = chosen or min(
+        things, key=lambda t: (-len(t.standing.met), t.distance if not ordered or not t.standing.met else 0)
+    )
     return GoalAnswer(
         met=sum(outcome.passed for outcome in outcomes),
         total=len(outcomes),
-        untold=sum(outcome.few is not None for outcome in outcomes),
+        untold=sum(outcome.untold for outcome in outcomes),
         standings=tuple(thing.standing for thing in things),
-        chosen=chosen.variant if chosen is not None else None,
+        chosen=chosen.standing.variant if chosen is not None else None,
         nearest=nearest.standing.variant if len(things) > 1 else None,
         sentence=_sentence(things, nearest, outcomes, study, loads, sized=sized, volumes=listed_volumes),
-        lasting=lasting.variant if chosen is not None and lasting is not None and lasting is not chosen else None,
     )
+
+
+def _first_for_ever(able: Sequence[_Thing]) -> _Thing:
+    """The first of some variants that meets the goals for ever: on a reserve is no choice while there is another."""
+    return next((thing for thing in able if thing.standing.reserve is None), able[0])
 
 
 def goal_flips(
@@ -146,7 +151,7 @@ def _thing(
         by_load.setdefault(variant_key(levels), (levels, []))[1].append(outcome)
     cells = sorted(by_load.values(), key=lambda cell: [numeric(level) or 0.0 for level in cell[0].values()])
     missed = [
-        (levels, [o for o in found if not o.passed], overloaded.get(variant_key(found[0].variant)))
+        (levels, [o for o in found if not o.kept], overloaded.get(variant_key(found[0].variant)))
         for levels, found in cells
     ]
     bad = [(levels, found, over) for levels, found, over in missed if found or over is not None]
@@ -230,11 +235,15 @@ def _sentence(
         return capital(_of_none(things, nearest, study, every, sized=sized), given_names(study))
     which = "the smallest" if sized else "the first in the list" if volumes else ""
     ends = _ending(able, study, which)
-    if sized and able[0] is not things[0].standing:
+    lasting = next((one for one in able if one.reserve is None), None)
+    passing = which and lasting is not None and lasting is not able[0]
+    if len(able) == len(things):
+        first = f"; {names[0]} is {which}" if which and not passing else ""
+        return capital(f"every variant meets the goals{every}{first}{ends}.", given_names(study))
+    if passing:
+        said = f"{_named(names)} {_verb(names, 'meet')} the goals{every}{ends}"
+    elif sized and able[0] is not things[0].standing:
         said = f"{names[0]} is the smallest that meets the goals{every}{ends}"
-    elif len(able) == len(things):
-        first = f"; {names[0]} is {which}" if which else ""
-        return capital(f"every variant meets the goals{every}{first}{ends}.")
     elif volumes and len(able) > 1:
         too = f"{listed(names[1:])} {_verb(names[1:], 'meet')} them, too"
         said = f"{names[0]} is the first in the list that meets the goals{every}{ends}; {too}"
@@ -250,16 +259,18 @@ def _ending(able: Sequence[Standing], study: Mapping[str, Any], which: str) -> s
     ends = [one for one in able if one.reserve is not None]
     if not ends or (which and able[0].reserve is None):
         return ""
-    if not which:
-        names = [subject(label(one.variant, study)) for one in ends]
-        sources = listed(list(dict.fromkeys(one.reserve.source.value for one in ends if one.reserve is not None)))
-        only = "" if len(able) == 1 else " only"
-        return f"; {_named(names)} {_verb(names, 'do')} so{only} {sources}"
     lasting = next((one for one in able if one.reserve is None), None)
-    rest = "none does so for ever"
-    if lasting is not None:
-        rest = f"{subject(label(lasting.variant, study))} is {which} that does so for ever"
-    return f",{_how(able[0])}; {rest}"
+    if which and lasting is None:
+        return f",{_how(able[0])}; none does so for ever"
+    names = [subject(label(one.variant, study)) for one in ends]
+    sources = listed(list(dict.fromkeys(one.reserve.source.value for one in ends if one.reserve is not None)))
+    only = "" if len(able) == 1 else " only"
+    do = f"{_named(names)} {_verb(names, 'do')} so{only} {sources}"
+    if not which or lasting is None:
+        return f"; {do}"
+    soonest_end = soonest(one.reserve for one in ends if one.reserve is not None)
+    brief = f" ({soonest_end.brief})" if soonest_end is not None else ""
+    return f"; {subject(label(lasting.variant, study))} is {which} that does so for ever; {do}{brief}"
 
 
 def _how(standing: Standing) -> str:
@@ -282,7 +293,7 @@ def _of_one(standing: Standing, outcomes: Sequence[Outcome], study: Mapping[str,
         return f"{goals} met{every}{_how(standing)}{figures}."
     if not standing.met:
         every = " at every load" if len(standing.missed) > 1 else ""
-        missed = [outcome for outcome in outcomes if not outcome.passed]
+        missed = [outcome for outcome in outcomes if not outcome.kept]
         if not missed:
             return f"the storage cannot do the load for long: {standing.words}."
         untold = all(outcome.few is not None for outcome in missed)

@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 
 from fathom.analysis import samplesize
+from fathom.analysis.copies import is_alone, of_the_only_copy
 from fathom.analysis.guard import Guard, Request
 from fathom.analysis.interval import Floats, is_constant, t_interval
 from fathom.analysis.lag import as_measured
@@ -22,6 +23,7 @@ from fathom.analysis.rules import Rules
 from fathom.analysis.variants import Key, Variant, of_variant, resolved, variant_key, without
 from fathom.metrics import metric as metric_facts
 from fathom.results import Run
+from fathom.tail import few
 from fathom.unanswered import LONG_MS, STANDSTILL, LeftOut, worst
 
 COUNTS = ("errors", "refused")
@@ -32,7 +34,10 @@ LEVEL = 0.95
 _HELD_LEVEL = 0.90
 """Of the interval whose upper end lies within the margin where a guard held: a one-sided test at 5 %."""
 
-_TAIL = re.compile(r"(\w+_)?latency_p(95|99)_ms")
+_TAIL = re.compile(r"(\w+_)?latency_p(95|99|999)_ms")
+_FAR = re.compile(r"(\w+_)?latency_p999_ms")
+_FAR_BEYOND_DOUBT = 2.0
+"""From so many times on a p99.9 is worse although too few rounds tell how much it scatters."""
 _FLUSH, _RATE = "flush_latency_ms", "iops"
 _NOTHING = ("nothing", "not known")
 _CERTAIN_OF_SET = 3
@@ -40,12 +45,18 @@ _CERTAIN_OF_SET = 3
 
 
 def usual(runs: Sequence[Run], compared: str) -> tuple[str, ...]:
-    """The guards where none is named: errors, refused arrivals, p95 and p99 of each kind of request, flushes,
+    """The guards where none is named: errors, refused arrivals, p95, p99 and p99.9 of each kind of request, flushes,
     standstills; beside a latency the rate, as what a caller waits for between two requests is in no latency of them.
+
+    A p99.9 is one where ten requests lie beyond it in every run.
     """
     values = [(name, value) for run in runs if run.ok for name, value in run.metrics.items() if value is not None]
     measured = dict.fromkeys(name for name, _ in values)
-    tails = [name for name in measured if _TAIL.fullmatch(name)]
+    tails = [
+        name
+        for name in measured
+        if _TAIL.fullmatch(name) and not (_FAR.fullmatch(name) and any(few(name, [run]) for run in runs if run.ok))
+    ]
     flushes = [_FLUSH] if any(name == _FLUSH and value for name, value in values) else []
     rate = [_RATE] if "latency" in compared else []
     return tuple(
@@ -69,7 +80,18 @@ def judge(runs: Sequence[Run], pairing: Pairing, rules: Rules, study: Mapping[st
             guards += [guard] if guard is not None else []
         if guards:
             found.append(max(guards, key=lambda one: one.harm))
+    if rules.guards is None:
+        found = [guard for guard in found if not _FAR.fullmatch(guard.metric) or _adds(guard, found, pairing)]
     return tuple(sorted(found, key=lambda one: one.harm, reverse=True))
+
+
+def _adds(far: Guard, found: Sequence[Guard], pairing: Pairing) -> bool:
+    """Whether a p99.9 says what the p99 does not. Ten requests scatter: it is told for certain, or not at all."""
+    if far.unclear or far.requests is not None:
+        return False
+    near = far.metric.replace("_p999_", "_p99_")
+    few_rounds = len(pairing.rounds) < _CERTAIN_OF_SET and far.change is not None and far.change < _FAR_BEYOND_DOUBT
+    return not far.worse or not (few_rounds or any(guard.metric == near and guard.worse for guard in found))
 
 
 def requests(study: Mapping[str, Any], variant: Variant) -> dict[str, Request]:
@@ -87,7 +109,7 @@ def losses(runs: Sequence[Run], variant: Variant) -> tuple[str, ...]:
     return tuple(dict.fromkeys(words for facts in mine for words in _declared(facts)))
 
 
-def contrasted(runs: Sequence[Run], loads: Sequence[str]) -> tuple[tuple[Variant, str], ...]:
+def contrasted(runs: Sequence[Run], loads: Sequence[str], study: Mapping[str, Any]) -> tuple[tuple[Variant, str], ...]:
     """What some variants may lose and others may not, each variant without its load: it is a price of those alone."""
     things: dict[Key, list[Run]] = {}
     for run in runs:
@@ -98,8 +120,13 @@ def contrasted(runs: Sequence[Run], loads: Sequence[str]) -> tuple[tuple[Variant
         (without(mine[0].variant, loads), as_measured(words, mine))
         for mine, lost in said
         for words in lost
-        if not all(words in other for _, other in said)
+        if not all(words in other or taken_alike(words, [its[0].variant], study) for its, other in said)
     )
+
+
+def taken_alike(words: str, others: Sequence[Variant], study: Mapping[str, Any]) -> bool:
+    """Whether a loss that one variant declares is that of others which declare none: that of the only copy."""
+    return of_the_only_copy(words) and all(is_alone(study, other) for other in others)
 
 
 def _declared(facts: Mapping[str, str]) -> list[str]:

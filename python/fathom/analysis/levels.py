@@ -99,18 +99,24 @@ _AMOUNTS = (".size", ".iops", ".throughput")
 """Settings of a volume of which less is cheaper."""
 
 
-def amount(study: Mapping[str, Any], variant: Mapping[str, Level], other: Mapping[str, Level]) -> float | None:
+_REQUEST = "workload.size"
+"""Of two sizes of a request that do as much, the smaller one waits less."""
+
+
+def amount(
+    study: Mapping[str, Any], variant: Mapping[str, Level], other: Mapping[str, Level], *, requests: bool = False
+) -> float | None:
     """How much of a volume a variant takes, where that alone sets it apart from `other`; None where it does not.
 
     Bytes, or operations or bytes per second. A level that sets none, beside others that do, is there without that
-    volume: 0.
+    volume: 0. The size of `requests` is one as well, if asked for.
     """
     differing = [factor for factor, level in variant.items() if other.get(factor) != level]
     if len(differing) != 1 or differing[0] not in other:
         return None
     (factor,) = differing
     mine, theirs = (assigned(study, factor, level) for level in (variant[factor], other[factor]))
-    paths = [path for path in dict.fromkeys([*mine, *theirs]) if _is_amount(path)]
+    paths = [p for p in dict.fromkeys([*mine, *theirs]) if _is_amount(p) or (requests and p == _REQUEST)]
     pairs = [(_quantity(mine.get(path)), _quantity(theirs.get(path))) for path in paths]
     unlike = [(one, two) for one, two in pairs if one != two]
     # More of one and less of another is neither.

@@ -89,6 +89,7 @@ class Reserve:
         whole_s: how long such a load runs from the start until nothing is left, the ramp included, s.
         phase: the phase in which it did, if its load has phases.
         keeps: the part of its rate that it goes on doing when nothing is left, 0 to 1; 1 where that is not known.
+        assumed: what `lasts_s` takes for granted although nobody published it; empty where it does not.
     """
 
     variant: dict[str, Level]
@@ -99,6 +100,7 @@ class Reserve:
     whole_s: float = 0.0
     phase: str = ""
     keeps: float = 1.0
+    assumed: str = ""
 
 
 def soonest(reserves: Iterable[Reserve]) -> Reserve | None:
@@ -364,14 +366,13 @@ class GoalAnswer:
     Attributes:
         met, total: goals met, and goals in all variants together.
         standings: every variant, the smallest first where that is known.
-        chosen: the smallest size, or first volume of a list, that meets all goals at all loads; None without one.
+        chosen: the smallest size, or first volume of a list, that meets all goals at all loads, for ever if one
+            does so; None without one.
         nearest: what is chosen, or else what comes nearest; None where there is only one variant.
         sentence: the answer in words.
         flips: where a plausible assumption changes whether a variant meets the goals: the volumes assumed of, the
             variant, and what becomes of it in words.
         untold: goals that cannot be judged, as too few requests stand behind a percentile.
-        lasting: where what is chosen meets them no longer than a reserve lasts, the first that does so for ever; None
-            without one.
     """
 
     met: int
@@ -381,7 +382,6 @@ class GoalAnswer:
     nearest: dict[str, Level] | None
     sentence: str
     flips: tuple[tuple[str, dict[str, Level], str], ...] = ()
-    lasting: dict[str, Level] | None = None
     untold: int = 0
 
     @property
@@ -393,6 +393,11 @@ class GoalAnswer:
     def candidates(self) -> tuple[Standing, ...]:
         """The variants that meet all goals at all loads."""
         return tuple(standing for standing in self.standings if not standing.missed)
+
+    @property
+    def free(self) -> tuple[Standing, ...]:
+        """Those of them to choose from: who meets the goals for ever, if anybody does."""
+        return tuple(standing for standing in self.candidates if standing.reserve is None) or self.candidates
 
 
 @dataclass(frozen=True)
@@ -534,6 +539,7 @@ class Analysis:
     `reserves` are of the variants that a longer run would have slowed. `loads` are the factors that are a load and no
     choice; `load` is the first of them that sets an amount, if one does. `round_s` is how long a round took, s.
     `decision` is what headline and findings are about. `losses`: what a variant, without its load, may lose.
+    `false_alarms`: how often chance alone shows a difference, where looks beyond the plan made that more than promised.
     """
 
     title: str
@@ -558,3 +564,4 @@ class Analysis:
     round_s: float | None = None
     decision: Decision = field(default_factory=Decision)
     losses: tuple[tuple[dict[str, Level], str], ...] = ()
+    false_alarms: float | None = None

@@ -17,29 +17,9 @@ from fathom.analysis.pairing import values_by_round
 from fathom.analysis.variants import Variant, label, matches, variant_key, variants_of
 from fathom.metrics import metric as metric_facts
 from fathom.results import Level, Run
+from fathom.units import factor
 
 LEVEL = 0.95
-
-_IN_BASE: dict[str, tuple[str, float]] = {
-    "MB/s": ("B/s", 1e6),
-    "MiB/s": ("B/s", 2.0**20),
-    "GB/s": ("B/s", 1e9),
-    "us": ("s", 1e-6),
-    "ms": ("s", 1e-3),
-    "s": ("s", 1.0),
-    "min": ("s", 60.0),
-    "": ("1", 1.0),
-    "x": ("1", 1.0),
-    "%": ("1", 0.01),
-    "rows": ("rows", 1.0),
-    "IOPS": ("1/s", 1.0),
-    "1/s": ("1/s", 1.0),
-    "rows/s": ("1/s", 1.0),
-    "B": ("B", 1.0),
-    "KiB": ("B", 1024.0),
-    "kB": ("B", 1e3),
-}
-"""Units a publication may use, as a base unit and a factor; figures are compared in the publication's own unit."""
 
 
 def predictions(
@@ -69,12 +49,12 @@ def _prediction(
     unit = own_unit if cell["unit"] is None else str(cell["unit"])
     value = cell["value"]
     if estimate is not None and unit != own_unit:
-        factor = _factor(own_unit, unit)
-        if factor is None:
+        scale = factor(own_unit, unit)
+        if scale is None:
             note = f"{metric} is measured in {own_unit or 'plain numbers'}, which cannot be written in {unit or 'none'}"
             estimate = None
         else:
-            estimate = _scaled(estimate, factor)
+            estimate = _scaled(estimate, scale)
     error = estimate.value / value - 1 if estimate is not None and value else None
     return Prediction(
         cell=cell["name"],
@@ -141,13 +121,6 @@ def _best_variant(runs: Sequence[Run], metric: str) -> Variant | None:
         return None
     choose = min if metric_facts(metric).higher_is_better is False else max
     return choose(means, key=lambda pair: pair[0])[1]
-
-
-def _factor(own: str, wanted: str) -> float | None:
-    """What to multiply a number in `own` with to have it in `wanted`; None where they measure different things."""
-    if own not in _IN_BASE or wanted not in _IN_BASE or _IN_BASE[own][0] != _IN_BASE[wanted][0]:
-        return None
-    return _IN_BASE[own][1] / _IN_BASE[wanted][1]
 
 
 def _scaled(estimate: Estimate, factor: float) -> Estimate:

@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from fathom.analysis.variants import Variant, resolved
+from fathom.analysis.copies import stands_on
+from fathom.analysis.variants import Variant
 from fathom.analysis.words import number
-from fathom.results import Level, references
+from fathom.results import Level
 
 
 def stripe_words(study: Mapping[str, Any], taken: Variant, left: Variant) -> str:
@@ -21,17 +22,7 @@ def stripe_words(study: Mapping[str, Any], taken: Variant, left: Variant) -> str
 
 def _stripes(study: Mapping[str, Any], variant: Mapping[str, Level]) -> Iterator[tuple[str, int]]:
     """Name and members of each, from the volumes that the workload drives down to mirrors, which lose no data."""
-    found = resolved(study, variant)
-    volumes = found.get("settings", {}).get("volumes", {})
-    seen: set[str] = set()
-    below = [str(name) for name in found.get("volumes", ())]
-    while below:
-        name = below.pop()
-        node = volumes.get(name)
-        if name in seen or not isinstance(node, Mapping) or node.get("kind") == "mirror":
-            continue
-        seen.add(name)
+    for name, node in stands_on(study, dict(variant)):
         members = node.get("members") if node.get("kind") == "stripe" else None
         if isinstance(members, list) and len(members) > 1:
             yield name, len(members)
-        below += [each for names in references(node, volumes).values() for each in names]

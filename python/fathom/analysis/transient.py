@@ -17,6 +17,8 @@ _FAR = 0.25
 """A mean this far from the level after the beginning is that of no load that lasts."""
 _NEAR = 0.005
 """Offered so near to a limit, a load waits in a queue that ends with the run alone (M/D/1 at a utilisation of 1)."""
+_HARDLY = 0.5
+"""MB/s from which on a copy is told: "copied all the time (0 MB/s)" says nothing, and such a copy slows nobody."""
 _SHORT = 0.25
 """Part of the measured time that requests may take: of longer ones too few began and ended in it."""
 
@@ -49,14 +51,13 @@ def _copies(run: Run, study: Mapping[str, Any]) -> str | None:
     for name, settings in volumes.items():
         left, done = (float(run.facts.get(f"volumes.{name}.resync_{part}bytes", 0)) for part in ("left_", ""))
         rate = run.metrics.get("resync_mb_per_s") or 0.0
-        if settings.get("kind") != "mirror" or not left > 0:
+        if settings.get("kind") != "mirror" or not left > 0 or rate < _HARDLY:
             continue
         if "initial" not in settings:
             return f'copied its new mirror all the time ({rate:.0f} MB/s): initial = "blank" stands for one made before'
-        if rate > 0:
-            whole = (left + done) / 1e6
-            lasts = time(whole / rate)
-            return f"rebuilt its mirror all the time ({rate:,.0f} MB/s): {whole / 1e3:,.0f} GB take {lasts} so"
+        whole = (left + done) / 1e6
+        lasts = time(whole / rate)
+        return f"rebuilt its mirror all the time ({rate:,.0f} MB/s): {whole / 1e3:,.0f} GB take {lasts} so"
     return None
 
 

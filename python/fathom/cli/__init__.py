@@ -28,6 +28,7 @@ def main() -> None:
             build()(prog_name="fathom")
         finally:
             sys.stdout.flush()
+            sys.stderr.flush()
     except KeyboardInterrupt:
         _end(codes.STOPPED, "stopped")
     except BrokenPipeError:
@@ -37,8 +38,10 @@ def main() -> None:
 
 
 def _end(code: int, told: str = "") -> NoReturn:
-    """Ends with a code. What is left in the buffer goes nowhere: the interpreter would fail to write it once more."""
+    """Ends with a code. What is left in the buffers goes nowhere: the interpreter would fail to write it once more."""
     if told:
         sys.stderr.write(f"{told}\n")
-    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    nowhere = os.open(os.devnull, os.O_WRONLY)
+    for stream in (sys.stdout, sys.stderr):
+        os.dup2(nowhere, stream.fileno())
     sys.exit(code)

@@ -55,21 +55,29 @@ def guarded(function: Callable[..., None]) -> Callable[..., None]:
     @functools.wraps(function)
     def run(*args: Any, **kwargs: Any) -> None:
         try:
-            function(*args, **kwargs)
-        except FathomError as error:
-            typer.echo(error.screen(), err=True)
-            raise typer.Exit(error.exit_code) from None
-        except KeyboardInterrupt:
-            typer.echo("stopped", err=True)
-            raise typer.Exit(codes.STOPPED) from None
+            _told(function, *args, **kwargs)
         except BrokenPipeError:
-            # The reader of our output has gone (`fathom ... | head`): that is its right.
-            raise typer.Exit(codes.OK) from None
-        except OSError as problem:
-            # A path that a person gave and nobody looked at more closely: no right to it, too long, a dead mount.
-            where = f"{problem.filename}: " if problem.filename else ""
-            told = FathomError(f"{where}{problem.strerror or problem}", "check the path and your rights to it")
-            typer.echo(told.screen(), err=True)
-            raise typer.Exit(told.exit_code) from None
+            # The reader of our output has gone (`fathom ... | head`): nobody may take that for goals that are met.
+            raise typer.Exit(codes.UNREAD) from None
 
     return run
+
+
+def _told(function: Callable[..., None], *args: Any, **kwargs: Any) -> None:
+    """Calls the function and tells what went wrong; of a reader that has gone there is nobody to tell."""
+    try:
+        function(*args, **kwargs)
+    except FathomError as error:
+        typer.echo(error.screen(), err=True)
+        raise typer.Exit(error.exit_code) from None
+    except KeyboardInterrupt:
+        typer.echo("stopped", err=True)
+        raise typer.Exit(codes.STOPPED) from None
+    except BrokenPipeError:
+        raise
+    except OSError as problem:
+        # A path that a person gave and nobody looked at more closely: no right to it, too long, a dead mount.
+        where = f"{problem.filename}: " if problem.filename else ""
+        told = FathomError(f"{where}{problem.strerror or problem}", "check the path and your rights to it")
+        typer.echo(told.screen(), err=True)
+        raise typer.Exit(told.exit_code) from None

@@ -60,7 +60,7 @@ class _Step:
 
         Goals that were met over a queue that grows are met no longer than the run lasted.
         """
-        return all(outcome.passed or outcome.few is not None for outcome in self.goals) and not self.overloads
+        return all(outcome.passed or outcome.untold for outcome in self.goals) and not self.overloads
 
     @property
     def untold(self) -> str | None:
@@ -118,7 +118,9 @@ def find(search: Highest | First, wanted: Plan, options: Options, engine: Engine
                 codes.RUN_FAILED,
             )
         short = any(too_short(run, found.study) for run in found.runs)
-        step = _Step(level, seed, directory, outcomes(found), overloads_of(found), reserves_in(found), short)
+        over = overloads_of(found)
+        goals = outcomes(found, (one.variant for one in over))
+        step = _Step(level, seed, directory, goals, over, reserves_in(found), short)
         steps.append(step)
         note("  " + _became(step))
         return step.kept
@@ -259,13 +261,13 @@ def _became(step: _Step) -> str:
         return f"goals met{ends or (', but the cache was still filling when runs ended' if step.short else '')}"
     missed = _missed(step.goals)
     over = "; ".join(found.sentence for found in step.overloads)
-    return f"missed: {missed}" if missed else f"goals met, but overloaded: {over}"
+    return f"missed: {missed}" if missed else f"missed, overloaded: {over}"
 
 
 def _missed(found: Sequence[Outcome]) -> str:
     words = []
     for outcome in found:
-        if not outcome.passed:
+        if not outcome.kept:
             unit = metric(outcome.goal.metric).unit
             value = "not measured" if outcome.worst is None else value_words(outcome.worst, unit)
             if outcome.left_out is not None:

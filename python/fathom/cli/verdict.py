@@ -12,7 +12,7 @@ from fathom.analysis.model import Analysis, Verdict
 from fathom.cli import codes
 from fathom.cli.output import note, plain, print_json
 from fathom.errors import CampaignError, UsageError
-from fathom.goals import outcomes
+from fathom.goals import Outcome, outcomes
 from fathom.results import Campaign
 from fathom.unanswered import nothing_done
 
@@ -96,16 +96,20 @@ def summary(found: Campaign, result: Analysis, report: Path | None) -> dict[str,
             for run in found.runs
             if not run.ok
         ],
-        "goals": [plain(outcome) | {"passed": outcome.passed} for outcome in outcomes(found)],
+        "goals": [plain(outcome) | {"passed": outcome.passed} for outcome in _outcomes(found, result)],
         "analysis": plain(result),
     }
+
+
+def _outcomes(found: Campaign, result: Analysis) -> tuple[Outcome, ...]:
+    return outcomes(found, (over.variant for over in result.overloads))
 
 
 def exit_code(found: Campaign, result: Analysis) -> int:
     """Runs that failed or did nothing come first, then a missed goal, then comparisons none of which can be made."""
     if any(not run.ok or nothing_done(run) for run in found.runs):
         return codes.RUN_FAILED
-    if not all(outcome.passed for outcome in outcomes(found)):
+    if not all(outcome.passed for outcome in _outcomes(found, result)):
         return codes.GOAL_MISSED
     verdicts = {comparison.verdict for comparison in result.comparisons}
     return codes.NOT_COMPARABLE if verdicts == {Verdict.NOT_COMPARABLE} else codes.OK

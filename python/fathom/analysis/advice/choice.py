@@ -221,7 +221,7 @@ def _by_goals(goals: GoalAnswer, given: RuleInput) -> Finding:
     taken, told = decision.taken, decision.told
     if taken is None:
         return _unmet(goals, given)
-    able = [label(standing.variant, given.study) for standing in goals.candidates]
+    able = [label(standing.variant, given.study) for standing in goals.free]
     who = label(taken, given.study)
     group = next(iter(of_variant(decision.groups, taken)), None)
     price = _price(group, given) if group is not None else []
@@ -231,8 +231,7 @@ def _by_goals(goals: GoalAnswer, given: RuleInput) -> Finding:
     if turns:
         action = f"Do not settle on {who} yet: whether it meets the goals depends on an assumed latency."
     elif price or lost:
-        lasting = f"; {label(goals.lasting, given.study)} meets them for ever" if goals.lasting is not None else ""
-        action = f"Weigh {who} against its price: it meets the goals{lasting}."
+        action = f"Weigh {who} against its price: it meets the goals."
     elif group is None:
         action = f"Stay with {who}: it meets the goals."
     elif goals.chosen is not None and len(able) > 1 and not _sized(goals, given):
@@ -344,9 +343,9 @@ def _risk(told: Group, lost: str | None) -> str | None:
         return f"The verdict turns with {flip.words}: then the ratio is {flip.ratio:.2f} ×."
     if lost is not None:
         return None
-    if not told.decided:
-        return "No ratio was judged by guards; judge price and operation yourself."
     guards = [guard for c in told.comparisons for guard in c.guards]
+    if not guards and not told.decided:
+        return "No ratio was judged by guards; judge price and operation yourself."
     if guards and not any(c.judged for c in told.comparisons):
         return "No guard compares equal work: judge latency, price and operation yourself."
     if not guards:

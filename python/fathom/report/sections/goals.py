@@ -22,7 +22,8 @@ _MOST = 12
 def build(context: Context) -> Sequence[Block]:
     """One table, missed goals first."""
     study = context.campaign.study
-    found = sorted(outcomes(context.campaign), key=lambda one: (one.passed, place(one.variant, study)))
+    over = [one.variant for one in context.analysis.overloads]
+    found = sorted(outcomes(context.campaign, over), key=lambda one: (one.passed, place(one.variant, study)))
     if not found:
         return []
     columns = (
@@ -33,7 +34,7 @@ def build(context: Context) -> Sequence[Block]:
         Column("runs_met", "Runs within", numeric=True),
         Column("passed", "Outcome"),
     )
-    untold = sum(outcome.few is not None for outcome in found)
+    untold = sum(outcome.untold for outcome in found)
     missed = sum(not outcome.passed for outcome in found) - untold
     if len(found) == 1:
         caption = "The goal cannot be judged" if untold else "The goal is missed" if missed else "The goal is met"
@@ -52,6 +53,8 @@ def build(context: Context) -> Sequence[Block]:
         )
     if untold:
         note += " A percentile of all runs needs ten requests beyond it: a 99th 1,000 in all, a 99.9th 10,000."
+    if any(outcome.kept and not outcome.sustained for outcome in found):
+        note += " A load that is not sustained misses its goals: its queue grows for as long as that lasts."
     if any(outcome.goal.metric == STANDSTILL and not outcome.passed for outcome in found):
         note += " A goal on a latency is also one on standstills, unless the study sets a limit on them."
     rows = tuple(_row(context, outcome) for outcome in found)
@@ -72,8 +75,10 @@ def _row(context: Context, outcome: Outcome) -> tuple[Cell, ...]:
 
 
 def _became(outcome: Outcome) -> Cell:
-    if outcome.few is not None:
+    if outcome.untold:
         return Cell("cannot be judged", False, Tone.WARN)
+    if outcome.kept and not outcome.sustained:
+        return Cell("not sustained", False, Tone.BAD)
     return Cell("met", True, Tone.GOOD) if outcome.passed else Cell("missed", False, Tone.BAD)
 
 

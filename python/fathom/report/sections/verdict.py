@@ -12,7 +12,7 @@ from dataclasses import replace
 from fathom.analysis.capacity import where_met
 from fathom.analysis.conditions import apart
 from fathom.analysis.headline import is_latency, quotient, saturation_words
-from fathom.analysis.model import Comparison, GoalAnswer, Verdict, soonest
+from fathom.analysis.model import Comparison, GoalAnswer, Group, Verdict, soonest
 from fathom.analysis.transient import transients
 from fathom.analysis.variants import label, matches, variant_key, without
 from fathom.analysis.words import capital, effect_interval, effect_of, listed, short, tells_nothing
@@ -26,6 +26,7 @@ from fathom.report.verdicts import grown, name, sign, tone, tone_of_all, words
 from fathom.unanswered import nothing_done
 
 _MOST = 4
+_MOST_REFILLS = 2
 _WITHIN = 0.10
 """Relative error up to which a check held."""
 
@@ -92,8 +93,6 @@ def _of_one(context: Context, goals: GoalAnswer) -> tuple[str, Tone]:
         return f"? {'goal' if goals.total == 1 else f'{missed} of {goals.total} goals'} cannot be judged", Tone.WARN
     if missed:
         return f"✗ {'goal' if goals.total == 1 else f'{missed} of {goals.total} goals'} missed", Tone.BAD
-    if only.missed:
-        return f"! {'goal' if goals.total == 1 else 'goals'} met, but overloaded", Tone.WARN
     reserve = soonest(context.analysis.reserves)
     if reserve is not None:
         return f"✓ {'goal' if goals.total == 1 else 'all goals'} met, {reserve.source.value}", Tone.WARN
@@ -136,7 +135,7 @@ def _counts(comparisons: Sequence[Comparison], label: str = "Comparisons") -> tu
 
 
 def _of_grid(context: Context) -> Banner:
-    comparisons = context.analysis.comparisons
+    comparisons, told, subject = context.analysis.comparisons, context.analysis.decision.told, ""
     decided = [c for c in comparisons if c.verdict in (Verdict.FASTER, Verdict.SLOWER)]
     alike = {words(c).split(",")[0] for c in decided}
     if len(decided) == len(comparisons) and len(alike) == 1:
@@ -149,10 +148,25 @@ def _of_grid(context: Context) -> Banner:
         word, how = f"{sign(Verdict.FIXED)} fixed by the arrivals at every load", Tone.WARN
     elif all(c.verdict in (Verdict.UNDECIDED, Verdict.NOT_COMPARABLE) for c in comparisons):
         word, how = f"{sign(Verdict.UNDECIDED)} undecided", Tone.WARN
-    else:
+    elif any(group.ahead and group.behind for group in context.analysis.decision.groups):
         word, how = "it depends on the load", Tone.WARN
+    elif told is not None and told.decided:
+        word, how = _at_some_loads(told), tone_of_all(told.comparisons)
+        subject = f"{context.label(told.variant)} against {context.label(told.baseline)}"
+    else:
+        word, how = f"{sign(Verdict.UNDECIDED)} no difference shown", Tone.WARN
     facts = (("Metric", short(context.primary.name)), *_counts(comparisons))
-    return Banner(word, how, "", context.analysis.headline, facts, _rests_on(context, None))
+    return Banner(word, how, subject, context.analysis.headline, facts, _rests_on(context, None))
+
+
+def _at_some_loads(told: Group) -> str:
+    """One direction, at all loads of a variant or at some: `▼ slower at 2 of 3 loads`."""
+    large = [c for c in told.decided if c.verdict in (Verdict.FASTER, Verdict.SLOWER)]
+    shown = (large or told.decided)[0]
+    way = name(shown).split(",")[0]
+    loads = len(told.comparisons)
+    where = "every load" if len(told.decided) == loads else f"{len(told.decided)} of {loads} loads"
+    return f"{sign(shown.verdict)} {way} at {where}{'' if large else ', but small'}"
 
 
 def _of_comparison(context: Context, leading: Comparison) -> Banner:
@@ -215,10 +229,13 @@ def _rests_on(context: Context, leading: Comparison | None) -> tuple[str, ...]:
             f"{context.capital(context.label(leading.baseline))} may lose data: {text}." for text in leading.spared
         ]
     said += _lost_by_others(context, group, said)
-    assumed = context.analysis.assumptions
-    if assumed and context.campaign.clock == "virtual":
-        more = f"; {len(assumed) - _MOST} more in the environment" if len(assumed) > _MOST else ""
-        said.append(f"Rests on assumed figures: {'; '.join(assumed[:_MOST])}{more}.")
+    figures = context.analysis.assumptions if context.campaign.clock == "virtual" else ()
+    refills = dict.fromkeys(one.assumed for one in context.analysis.reserves if one.assumed)
+    assumed = [*list(refills)[:_MOST_REFILLS], *figures[:_MOST]]
+    if assumed:
+        more = f"; {len(figures) - _MOST} more in the environment" if len(figures) > _MOST else ""
+        said.append(f"Rests on assumed figures: {'; '.join(assumed)}{more}.")
+    if figures:
         said += _turning_goals(context)
         if context.is_sweep:
             return tuple(said)
@@ -365,6 +382,11 @@ def _caveats(context: Context) -> list[Block]:
         said.append("study.toml was edited after the campaign began")
     if torn := len({run.directory for run in context.campaign.runs if run.lost}):
         said.append(f"files of {plural(torn, 'run')} are missing")
+    reached = context.analysis.false_alarms
+    if reached is not None:
+        said.append(
+            f"looked at beyond the plan, so that chance shows a difference in {percent(reached)} of equal pairs"
+        )
     if context.failed_runs:
         said.append(f"{plural(len(context.failed_runs), 'run')} failed")
     if idle := sum(nothing_done(run) for run in context.campaign.runs):

@@ -103,3 +103,9 @@ def test_lower_is_better_turns_the_ratio_round(run: Callable[..., Run]) -> None:
 def test_a_repeated_run_replaces_the_earlier_one(run: Callable[..., Run]) -> None:
     runs = [run(A, 1, {"iops": 5.0}, order=9), run(A, 1, {"iops": 1.0}, order=2)]
     assert values_by_round(runs, A, "iops") == {1: 5.0}
+
+
+def test_one_value_summed_in_two_orders_is_no_difference(run: Callable[..., Run]) -> None:
+    runs = [run(A, 1, {"iops": 0.1 + 0.2}), run(B, 1, {"iops": 0.3})]
+    assert runs[0].metrics != runs[1].metrics
+    assert list(pair(runs, B, A, "iops").logs) == [0.0]

@@ -19,6 +19,9 @@ from fathom.analysis.variants import Key, Variant, of_variant, variant_key, with
 from fathom.metrics import metric as metric_facts
 from fathom.results import Level, Run
 
+_SAME = 1e-12
+"""Relative difference up to which two values are one."""
+
 
 @dataclass(frozen=True)
 class Pairing:
@@ -65,10 +68,15 @@ def pair(runs: Iterable[Run], variant: Variant, baseline: Variant, name: str) ->
     ours, theirs = values_by_round(runs, variant, name), values_by_round(runs, baseline, name)
     both = sorted(set(ours) & set(theirs))
     usable = [r for r in both if (ours[r] or 0.0) > 0 and (theirs[r] or 0.0) > 0]
-    change = [math.log(ours[r] or 0.0) - math.log(theirs[r] or 0.0) for r in usable]
+    change = [_change(ours[r] or 0.0, theirs[r] or 0.0) for r in usable]
     sign = -1 if metric_facts(name).higher_is_better is False else 1
     logs = sign * np.array(change, dtype=np.float64)
     return Pairing(variant, baseline, name, tuple(usable), logs, tuple(r for r in both if r not in usable))
+
+
+def _change(ours: float, theirs: float) -> float:
+    """The difference of logarithms; the same values summed in another order differ in the last digits alone."""
+    return 0.0 if math.isclose(ours, theirs, rel_tol=_SAME) else math.log(ours) - math.log(theirs)
 
 
 def averaged(pairings: Sequence[Pairing], over: Sequence[str]) -> list[Pairing]:

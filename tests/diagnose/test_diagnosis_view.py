@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from importlib.resources import files
 from pathlib import Path
 
@@ -141,5 +142,7 @@ def test_a_user_s_file_may_have_every_key_of_the_limits_that_come_with_it(tmp_pa
     own = tmp_path / "limits.toml"
     own.write_bytes((files("fathom.diagnose") / "data" / "limits.toml").read_bytes())
     once, twice = limits.load(), limits.load(own)
-    for table in ("queues", "caps", "tiers"):
+    for table in ("queues", "tiers"):
         assert sorted(map(repr, getattr(twice, table))) == sorted(map(repr, getattr(once, table) * 2))
+    stated = [replace(cap, stated=True) for cap in once.caps]
+    assert sorted(map(repr, twice.caps)) == sorted(map(repr, [*once.caps, *stated]))

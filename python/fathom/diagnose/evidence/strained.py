@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 _SEVERAL, _PART, _FEWEST = 3.0, 0.05, 3
 """Requests outstanding that wait for each other, and the part of the time and the moments from which that matters."""
-_BUSY_PERCENT, _MOSTLY, _MORE_OFTEN = 90.0, 0.5, 0.5
+_BUSY_PERCENT, _MOSTLY, _MORE_OFTEN = 90.0, 0.5, 0.6
 """Use of a disk that leaves it no time for more, the part of the time from which it is so as a rule, and requests
 outstanding from which it has one more often than not."""
 _SHORT = 0.3

@@ -21,7 +21,7 @@ LITTLE = 0.2
 """Requests outstanding on average below which a disk is hardly used."""
 _SHORT, _AS_MANY = 0.3, 1.3
 """Part of what a disk should keep, and sessions for each request outstanding, up to which waits are usual."""
-_MOST = 0.5
+_MOST = 0.6
 """Part of the sessions that wait which requests outstanding explain: some were served and do not run yet."""
 
 

@@ -48,8 +48,8 @@ impl Opening {
         }
         let names_differ = wrong.len() > remedies.len();
         let why = format!("it was made of {} volumes: {}", origin.members.len(), wrong.join("; "));
-        let own = caches.iter().flatten().filter(|cache| cache.incarnation == origin.owner);
-        if !shrunk && own.clone().count() > 0 && own.clone().all(|cache| !cache.dirty) {
+        let is_at_rest = origin.owner == 0 && caches.iter().flatten().all(|cache| !cache.dirty);
+        if !shrunk && is_at_rest {
             // After a planned stop the volumes are complete without log and ring: they may be those of another group.
             let keys = vec![("discard_cache", Some(Setting::Flag(true)))];
             remedies.push(self.add_ring(keys, "use the volumes as they are now".to_owned(), None));

@@ -10,7 +10,7 @@ use std::collections::BTreeMap;
 
 use fathom_volume::PERCENTILES;
 
-pub use counted::{all_latencies, latencies, milliseconds, of_io};
+pub use counted::{all_latencies, latencies, milliseconds, moving_data, of_io};
 
 /// Metrics by name; None where a number could not be measured.
 pub type Metrics = BTreeMap<String, Option<f64>>;

@@ -3,10 +3,10 @@
 use std::collections::BTreeSet;
 
 use fathom_job::Outcome;
-use fathom_job::metrics::milliseconds;
+use fathom_job::metrics::{milliseconds, moving_data};
 use fathom_job::sampler::WORKLOAD;
 use fathom_stack::Volumes;
-use fathom_volume::{Kind, KindStatistics};
+use fathom_volume::KindStatistics;
 
 const METRIC: &str = "waiting_ms";
 /// The kind of a workload whose requests are those that its volumes get.
@@ -39,8 +39,7 @@ pub fn wait_below(volumes: &Volumes, roots: &[String], outcome: &mut Outcome) {
         return;
     }
     let requests: u64 = roots.iter().map(|root| counted(outcome, root)).sum();
-    let waited: u64 =
-        below.iter().flat_map(|name| moving_data(outcome, name)).map(|kind| kind.waiting_sum).sum();
+    let waited: u64 = below.iter().filter_map(|name| of_node(outcome, name)).map(|all| all.waiting_sum).sum();
     let more = (known && requests > 0).then(|| milliseconds(waited as f64 / requests as f64));
     let of_phase = |name: &str| name.ends_with(&format!("_{METRIC}"));
     for (name, value) in &mut outcome.metrics {
@@ -58,12 +57,9 @@ fn are_one(above: u64, below: u64) -> bool {
 }
 
 fn counted(outcome: &Outcome, node: &str) -> u64 {
-    moving_data(outcome, node).map(|kind| kind.count).sum()
+    of_node(outcome, node).map_or(0, |all| all.count)
 }
 
-/// What was counted of a node's requests that move data.
-fn moving_data<'a>(outcome: &'a Outcome, node: &str) -> impl Iterator<Item = &'a KindStatistics> {
-    let total = outcome.totals.iter().find(|total| total.node == node);
-    let kinds = [Kind::Read, Kind::Write, Kind::Trim, Kind::WriteZeroes];
-    total.into_iter().flat_map(move |total| kinds.into_iter().filter_map(|kind| total.total.kind(kind)))
+fn of_node(outcome: &Outcome, node: &str) -> Option<KindStatistics> {
+    outcome.totals.iter().find(|total| total.node == node).and_then(|total| moving_data(&total.total))
 }

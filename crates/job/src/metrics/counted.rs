@@ -20,7 +20,7 @@ pub fn of_io(snapshot: &Snapshot) -> Metrics {
     let (read, write) = (snapshot.kind(Kind::Read), snapshot.kind(Kind::Write));
     let count = |kind: Option<&KindStatistics>| kind.map_or(0.0, |kind| kind.count as f64);
     let megabytes = |kind: Option<&KindStatistics>| kind.map_or(0.0, |kind| kind.bytes as f64 / 1e6);
-    let all = sum_of(snapshot, &KINDS_MOVING_DATA);
+    let all = moving_data(snapshot);
 
     set("iops", per_second(count(all.as_ref())));
     set("read_iops", per_second(count(read)));
@@ -70,9 +70,9 @@ fn some_latencies(
     }
 }
 
-/// Several kinds counted as one; None if none was ever asked.
-fn sum_of(snapshot: &Snapshot, kinds: &[Kind]) -> Option<KindStatistics> {
-    let mut present = kinds.iter().filter_map(|kind| snapshot.kind(*kind));
+/// All requests that move data, of every kind; None if there were none.
+pub fn moving_data(snapshot: &Snapshot) -> Option<KindStatistics> {
+    let mut present = KINDS_MOVING_DATA.iter().filter_map(|kind| snapshot.kind(*kind));
     let mut sum = present.next()?.clone();
     present.for_each(|kind| sum.add(kind));
     Some(sum)

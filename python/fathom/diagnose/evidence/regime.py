@@ -6,7 +6,7 @@ neighbouring moments, since these depend on each other; its seed is fixed, so th
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -17,7 +17,6 @@ from fathom.diagnose.evidence.load import busy, is_steady, middle
 
 if TYPE_CHECKING:
     from fathom.diagnose.evidence.device import Device
-    from fathom.diagnose.evidence.system import System
 
 SEED = 1
 _FEWEST = 20
@@ -68,9 +67,9 @@ class Regime:
         return self.beyond >= _ALWAYS
 
 
-def regimes(system: System) -> Iterator[tuple[Device, Regime]]:
-    """The busiest volumes that reach a ceiling."""
-    for disk in system.volumes[:_BUSIEST]:
+def regimes_of(volumes: Sequence[Device]) -> Iterator[tuple[Device, Regime]]:
+    """The busiest of some volumes, busiest first, that reach a ceiling."""
+    for disk in volumes[:_BUSIEST]:
         found = fit(disk)
         # A load that asks for the same rate all day shows a highest rate as well: only waiting makes it a ceiling.
         if found is None or is_steady(disk):

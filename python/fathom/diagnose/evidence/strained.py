@@ -13,7 +13,6 @@ import numpy as np
 
 from fathom.diagnose.evidence.elsewhere import Elsewhere, processors
 from fathom.diagnose.evidence.load import middle, worked
-from fathom.diagnose.evidence.regime import regimes
 from fathom.diagnose.evidence.slow_time import lasting, slow_time
 from fathom.diagnose.evidence.starved import starved
 from fathom.diagnose.evidence.tier import tier_of
@@ -65,7 +64,7 @@ def strained(system: System, disk: Device) -> Flags | None:
 def saturated(system: System) -> list[Device]:
     """Volumes of which more load only waits all the time, beyond a latency that nobody notices."""
     return [
-        disk for disk, regime in regimes(system)
+        disk for disk, regime in system.regimes
         if regime.is_saturated and disk.mean("latency_s") > _SHORT * tier_of(system, disk).target_s
     ]  # fmt: skip
 

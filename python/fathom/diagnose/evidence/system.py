@@ -15,6 +15,7 @@ from fathom.diagnose.evidence.device import Device
 from fathom.diagnose.evidence.impossible import without_impossible
 from fathom.diagnose.evidence.leak import without_leak
 from fathom.diagnose.evidence.limits import Limits
+from fathom.diagnose.evidence.regime import Regime, regimes_of
 from fathom.diagnose.evidence.surroundings import is_mount, ruled_out
 from fathom.diagnose.evidence.unit import in_seconds
 from fathom.diagnose.metrics import Layer
@@ -71,6 +72,11 @@ class System:
     def of(self, *layers: Layer) -> list[Device]:
         """The devices of some layers."""
         return [device for device in self.devices if device.layer in layers]
+
+    @cached_property
+    def regimes(self) -> tuple[tuple[Device, Regime], ...]:
+        """Busiest volumes that reach a ceiling, each with how it does: several rules ask, and the fit takes time."""
+        return tuple(regimes_of(self.volumes))
 
     @cached_property
     def disks(self) -> list[Device]:

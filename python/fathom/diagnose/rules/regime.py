@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from fathom.diagnose.evidence.regime import Regime, regimes
 from fathom.diagnose.evidence.words import number, seen, share, time
 from fathom.diagnose.rule import LATENCY, RATE, Kind, Rule
 from fathom.finding import Finding, Severity
 
 if TYPE_CHECKING:
+    from fathom.diagnose.evidence.regime import Regime
     from fathom.diagnose.evidence.system import System
 
 _SELDOM = 0.02
@@ -19,7 +19,7 @@ _SELDOM = 0.02
 
 def examine(system: System) -> Iterator[Finding]:
     """The busiest volumes."""
-    for disk, found in regimes(system):
+    for disk, found in system.regimes:
         base, rate, knee = found.base_s, found.rate, found.knee
         yield Finding(
             "L1",

@@ -19,6 +19,7 @@ use crate::legs::{tell_of_caches, tell_of_legs};
 use crate::listeners::{Claims, Listeners};
 use crate::log::exit;
 use crate::memory::give_back_when_idle;
+use crate::names::{Names, tell_of_lost_names};
 use crate::notify::notify;
 use crate::settings::{Settings, Tls};
 use crate::signals::EarlySignals;
@@ -176,11 +177,13 @@ async fn live(
         exports: Rc::clone(&exports),
         tls: tcp.and_then(|tcp| tcp.tls.as_ref()).map(Tls::server).transpose()?,
     });
+    let files = settings.volumes.files(&settings.roots(), stack.site().directory());
     let state = Rc::new(State {
         context: context.clone(),
         exports,
         volumes: stack.nodes().to_vec(),
         lifecycle: stack.lifecycle(),
+        names: Rc::new(Names::new(files, ring.clone())),
         phase: Cell::new(Phase::Serving),
         fuse: RefCell::default(),
         connections: RefCell::default(),
@@ -209,6 +212,7 @@ async fn live(
         context.spawn(tell_of_legs(context.clone(), Rc::clone(mirror)));
     }
     context.spawn(tell_of_caches(context.clone(), state.lifecycle.clone()));
+    context.spawn(tell_of_lost_names(context.clone(), Rc::clone(&state.names)));
     context.spawn(tell_of_fences(context.clone(), state.volumes.clone(), state.lifecycle.clone()));
     let listeners = Listeners::open(claims, &state, &ring, &common)?;
     if let Some(fuse) = &settings.fuse {

@@ -11,6 +11,7 @@ use fathom_volume::Handle;
 #[derive(Default)]
 struct Told {
     fenced: bool,
+    away: bool,
     lost: u64,
     back: u64,
 }
@@ -37,17 +38,32 @@ pub async fn tell_of_fences(context: Context, volumes: Vec<Handle>, lifecycle: L
 fn tell(volume: &Handle, told: &mut Told) {
     let (name, counters) = (volume.name(), volume.counters());
     let count = |wanted| counters.iter().find(|(name, _)| *name == wanted).map_or(0, |(_, count)| *count);
-    let now =
-        Told { fenced: count("fenced") > 0, lost: count("connections_lost"), back: count("reconnected") };
+    let fact = |wanted| {
+        let found = volume.facts().into_iter().find(|(name, _)| *name == wanted);
+        found.map_or(String::new(), |(_, fact)| fact)
+    };
+    let now = Told {
+        fenced: count("fenced") > 0,
+        away: count("away") > 0,
+        lost: count("connections_lost"),
+        back: count("reconnected"),
+    };
     if now.lost > told.lost {
         tracing::warn!(volume = name, times = now.lost - told.lost, "the server of a volume was lost");
+    }
+    if now.away && !told.away {
+        let server = fact("server");
+        tracing::warn!(
+            volume = name,
+            server,
+            "the server of a volume is away: nothing of it is read or written until it is back"
+        );
     }
     if now.back > told.back {
         tracing::info!(volume = name, "the server of a volume is back");
     }
     if now.fenced && !told.fenced {
-        let facts = volume.facts();
-        let why = facts.iter().find(|(name, _)| *name == "fenced").map_or("", |(_, why)| why);
+        let why = fact("fenced");
         tracing::error!(volume = name, why, "a volume is fenced: every request to it fails");
     }
     if !now.fenced && told.fenced {

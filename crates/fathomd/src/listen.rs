@@ -189,11 +189,15 @@ fn cannot_lock(place: &Path, error: &io::Error) -> String {
     format!("cannot lock {}: {error}", place.display())
 }
 
-/// Listens at a TCP address.
+/// Listens at the TCP address of a key of `[daemon]`, and tells the log which one it is: a name has several, and port 0 is any.
 ///
 /// # Errors
 /// A sentence that says what is in the way.
-pub fn tcp(address: &str, ring: &Ring) -> Result<Port, String> {
-    let listener = TcpListener::bind(address).and_then(|listener| Port::new(listener, ring));
-    listener.map_err(|error| format!("cannot listen at {address}: {error}"))
+pub fn tcp(key: &str, address: &str, ring: &Ring) -> Result<Port, String> {
+    let says = |error: io::Error| format!("cannot listen at {address}: {error}");
+    let listener = TcpListener::bind(address).map_err(says)?;
+    let place = listener.local_addr().map_err(says)?;
+    let port = Port::new(listener, ring).map_err(says)?;
+    tracing::info!(key, address = %place, "listening");
+    Ok(port)
 }

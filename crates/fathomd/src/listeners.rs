@@ -60,7 +60,7 @@ impl Listeners {
             listeners.unix.push(listener);
         }
         if let Some(address) = &settings.metrics {
-            let port = Rc::new(listen::tcp(address, ring)?);
+            let port = Rc::new(listen::tcp("metrics", address, ring)?);
             state.context.spawn(http::serve(Rc::clone(state), port, http::Access::Metrics));
         }
         let mut enter = |port: Rc<Port>, transport| {
@@ -77,7 +77,7 @@ impl Listeners {
         if let Some(tcp) = &settings.tcp {
             let transport =
                 if tcp.tls.is_some() { ClientTransport::TcpTls } else { ClientTransport::TcpPlain };
-            enter(Rc::new(listen::tcp(&tcp.address, ring)?), transport);
+            enter(Rc::new(listen::tcp("tcp", &tcp.address, ring)?), transport);
         }
         Ok(listeners)
     }

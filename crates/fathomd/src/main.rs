@@ -22,6 +22,7 @@ mod listeners;
 mod log;
 mod memory;
 mod metrics;
+mod names;
 mod notify;
 mod paths;
 mod ports;

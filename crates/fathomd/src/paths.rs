@@ -125,14 +125,17 @@ const KERNELS: [i64; 5] = [
     0x7363_6673, // securityfs
 ];
 
-/// Whether a folder is in one of them.
-fn is_kernels(folder: &Path) -> bool {
+/// The number of FUSE among file systems, as a daemon's own mount is one (statfs(2)).
+const FUSE: i64 = 0x6573_5546;
+
+/// Whether a folder is in one of these file systems.
+fn is_in(folder: &Path, numbers: &[i64]) -> bool {
     let Ok(path) = CString::new(folder.as_os_str().as_bytes()) else { return false };
     let mut told = std::mem::MaybeUninit::<libc::statfs>::uninit();
     // SAFETY: both live for the length of the call.
     let status = unsafe { libc::statfs(path.as_ptr(), told.as_mut_ptr()) };
     // SAFETY: the kernel has filled it in.
-    status == 0 && KERNELS.contains(&unsafe { told.assume_init() }.f_type)
+    status == 0 && numbers.contains(&unsafe { told.assume_init() }.f_type)
 }
 
 /// The folder in which something is to be made.
@@ -140,7 +143,7 @@ fn folder_of(path: &Path) -> Result<(), String> {
     let folder = folder(path);
     let says = |what: &str| format!("{}: the folder {} {what}", path.display(), folder.display());
     match fs::metadata(folder) {
-        Ok(there) if there.is_dir() && is_kernels(folder) => {
+        Ok(there) if there.is_dir() && is_in(folder, &KERNELS) => {
             Err(says("is the kernel's, and nothing can be made in it: choose another path"))
         }
         Ok(there) if there.is_dir() => may(folder, libc::W_OK | libc::X_OK).map_err(|error| {
@@ -154,9 +157,13 @@ fn folder_of(path: &Path) -> Result<(), String> {
     }
 }
 
-/// Where a mount is to be: a folder, or nothing in a folder.
+/// Where a mount is to be: an empty folder, or nothing in a folder.
 fn mount(path: &Path) -> Result<(), String> {
     match fs::metadata(path) {
+        Ok(there) if there.is_dir() && has_entries(path) && !is_in(path, &[FUSE]) => Err(format!(
+            "{} is not empty, and a mount would hide what is in it: empty it, or choose another path",
+            path.display()
+        )),
         Ok(there) if there.is_dir() => Ok(()),
         Ok(_) => Err(format!("{} is no folder: name one, or a path where none is yet", path.display())),
         Err(error) if error.kind() == ErrorKind::NotFound && fs::symlink_metadata(path).is_ok() => Err(
@@ -173,6 +180,10 @@ fn mount(path: &Path) -> Result<(), String> {
         // A mount that a killed daemon left: the start takes it away.
         Err(_) => Ok(()),
     }
+}
+
+fn has_entries(folder: &Path) -> bool {
+    fs::read_dir(folder).is_ok_and(|mut entries| entries.next().is_some())
 }
 
 fn device() -> Result<(), String> {

@@ -12,6 +12,7 @@ use crate::connection::Connection;
 use crate::cut::Cancellation;
 use crate::exports::Exports;
 use crate::fuse::Mount;
+use crate::names::Names;
 use crate::settings::Daemon as Settings;
 use crate::ublk::Device;
 
@@ -42,6 +43,8 @@ pub struct State {
     pub volumes: Vec<Handle>,
     /// Opening, draining and closing them.
     pub lifecycle: Lifecycle,
+    /// The files that they stand on.
+    pub names: Rc<Names>,
     pub phase: Cell<Phase>,
     /// The exports as files.
     pub fuse: RefCell<Option<Rc<Mount>>>,

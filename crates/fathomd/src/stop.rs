@@ -81,7 +81,10 @@ pub async fn stop(state: &Rc<State>, listeners: Listeners) -> Result<(), String>
         }
     });
     let Some(closed) = closed.await else { give_up(state, &stalled(state)) };
-    let result = closed.map_err(|error| error.to_string());
+    let result = match closed {
+        Ok(()) => have_their_names(state).await,
+        Err(error) => Err(error.to_string()),
+    };
     match &result {
         Ok(()) => {
             // The first flush may be heard of after this.
@@ -92,6 +95,22 @@ pub async fn stop(state: &Rc<State>, listeners: Listeners) -> Result<(), String>
     }
     drop(listeners);
     result
+}
+
+/// Whether the next start finds the files that were served.
+///
+/// # Errors
+/// Those that it does not find.
+async fn have_their_names(state: &State) -> Result<(), String> {
+    let _ = within(&state.context, LAST_REQUESTS, state.names.look()).await;
+    let lost = state.names.lost();
+    if lost.is_empty() {
+        return Ok(());
+    }
+    Err(format!(
+        "{} was removed, moved or replaced while it was served: what it held is not where the next start looks",
+        lost.join(", ")
+    ))
 }
 
 /// Takes the files away; who has one open is served that much longer, in ns.

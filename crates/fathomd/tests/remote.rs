@@ -175,6 +175,34 @@ fn a_file_whose_flush_failed_comes_back_into_its_mirror_without_a_restart() {
 }
 
 #[test]
+fn a_volume_that_starts_while_its_server_is_away_says_so_and_serves_when_it_is_there() {
+    let (there, here) = (directory(), directory());
+    let served = format!("{}{MEMORY}", sockets(&there));
+    let settings = format!(
+        "{}[volumes.far]\nkind = \"nbd\"\nuri = \"nbd+unix:///disk?socket={}\"\nsize = \"16MiB\"\n\
+         logical_sector = \"4KiB\"\nreconnect = \"0s\"\n[exports.disk]\nvolume = \"far\"\n",
+        sockets(&here),
+        there.join("nbd.sock").display(),
+    );
+    fs::write(here.join("fathomd.toml"), &settings).expect("writable");
+    let found = check(&here.join("fathomd.toml"), &[]);
+    let told = text(&found);
+    assert!(found.status.code() == Some(3) && told.contains("nbd `far`: not looked at"), "{told}");
+    assert!(told.contains("bring the server of `far` back"), "{told}");
+    let mut daemon = Daemon::start_in(&here, &settings);
+    until("the log tells it", || daemon.log().contains("the server of a volume is away"));
+    let mut server = Daemon::start_in(&there, &served);
+    until("the server is reached", || daemon.log().contains("the server of a volume is back"));
+    let mut client = Client::open(&daemon, "disk");
+    client.request(WRITE, 1, 0, BLOCK as u32, &[7; BLOCK]);
+    assert_eq!(client.answer().0, 0);
+    assert!(daemon.stop().success(), "{}", daemon.log());
+    let found = check(&here.join("fathomd.toml"), &[]);
+    assert_eq!(found.status.code(), Some(0), "{}", text(&found));
+    assert!(server.stop().success(), "{}", server.log());
+}
+
+#[test]
 fn a_mirror_starts_and_stops_without_a_leg_that_was_left_behind() {
     let (there, here) = (directory(), directory());
     let served = format!(

@@ -254,3 +254,35 @@ fn what_lies_above_a_cache_is_closed_before_it() {
         }
     }
 }
+
+#[test]
+fn a_file_that_is_replaced_while_it_is_served_is_told_and_no_stop_calls_it_durable() {
+    let directory = directory();
+    let settings = format!(
+        "{}[volumes.disk]\nkind = \"file\"\npath = \"disk.img\"\nsize = \"1MiB\"\n[exports.disk]\nvolume = \"disk\"\n",
+        sockets(&directory)
+    );
+    let at = |name: &str| directory.join(name);
+    let mut daemon = Daemon::make_in(&directory, &settings);
+    let mut client = Client::open(&daemon, "disk");
+    client.write(0, &[1; 4096]);
+    // Moved away and back: nothing is lost.
+    std::fs::rename(at("disk.img"), at("moved.img")).expect("writable");
+    until("the log tells it", || daemon.log().contains("was removed, moved or replaced"));
+    std::fs::rename(at("moved.img"), at("disk.img")).expect("writable");
+    until("the log tells it", || daemon.log().contains("under its name again"));
+    assert!(daemon.stop().success(), "{}", daemon.log());
+    std::mem::forget(std::mem::replace(&mut daemon, Daemon::start_in(&directory, &settings)));
+    let mut client = Client::open(&daemon, "disk");
+    // The name is looked at once before that.
+    sleep(Duration::from_millis(500));
+    std::fs::copy(at("disk.img"), at("copy.img")).expect("writable");
+    std::fs::rename(at("copy.img"), at("disk.img")).expect("writable");
+    client.write(0, &[2; 4096]);
+    until("the log tells it", || daemon.log().contains("was removed, moved or replaced"));
+    let log = daemon.log();
+    let copy = log.split("\"copy\":\"").nth(1).and_then(|rest| rest.split('"').next()).expect("a place");
+    assert_eq!(std::fs::read(copy).expect("it can be copied")[..4096], [2; 4096]);
+    assert_eq!(daemon.stop().code(), Some(1), "{}", daemon.log());
+    assert!(daemon.log().contains("not where the next start looks"), "{}", daemon.log());
+}

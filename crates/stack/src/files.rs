@@ -1,6 +1,6 @@
 //! Files, block devices and exports of other servers that volumes stand on: each has one user, as each volume has.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use fathom_settings::{Diagnostics, Problem};
 use fathom_volume::{NamedExport, NamedFile};
@@ -47,6 +47,15 @@ impl Volumes {
         }
         self.check_exports(roots, diagnostics);
         diagnostics.reported() == before
+    }
+
+    /// The files and block devices that these volumes and all below them write to or read, by the volumes' names. Relative paths
+    /// begin in `directory`.
+    #[must_use]
+    pub fn files(&self, roots: &[String], directory: &Path) -> Vec<(String, PathBuf)> {
+        let used = self.used(roots.iter().map(String::as_str)).into_iter().map(|index| &self.nodes[index]);
+        used.filter_map(|node| Some((node.name.clone(), directory.join(node.blueprint.file()?.path))))
+            .collect()
     }
 
     /// The same of exports of other servers.

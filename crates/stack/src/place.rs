@@ -15,12 +15,17 @@ pub fn canonical(path: &Path) -> PathBuf {
     path.canonicalize().ok().or_else(whole).unwrap_or_else(|| path.to_owned())
 }
 
+/// Bytes of a file or device.
+type Part = std::ops::Range<u64>;
+
+const ALL: Part = 0..u64::MAX;
+
 /// What is at a path.
 pub(crate) struct Place {
     path: PathBuf,
     storage: Option<Storage>,
-    /// What a loop device shows, and whether all of it.
-    below: Vec<(Storage, bool)>,
+    /// What a loop device lies on, and which bytes of that it shows.
+    below: Vec<(Storage, Part)>,
 }
 
 /// What the kernel calls what is there, whichever name led to it.
@@ -58,18 +63,19 @@ impl Place {
         matches!((self.storage, other.storage), (Some(one), Some(another)) if one.is_part(another))
     }
 
-    /// Whether both lead to the same bytes by a loop device. Two of them may show parts of one file.
+    /// Whether both lead to the same bytes by a loop device. Two of them may show different parts of one file.
     pub(crate) fn is_below(&self, other: &Self) -> bool {
         let of = |place: &Self| {
-            let own = place.storage.map(|storage| (storage, true));
-            own.into_iter().chain(place.below.iter().copied()).collect::<Vec<_>>()
+            let own = place.storage.map(|storage| (storage, ALL));
+            own.into_iter().chain(place.below.iter().cloned()).collect::<Vec<_>>()
         };
-        let meets = |(one, all): (Storage, bool), (other, whole): (Storage, bool)| {
-            (all || whole) && (one == other || one.is_part(other))
+        let meets = |(one, part): &(Storage, Part), (other, of): &(Storage, Part)| {
+            one == other && part.start < of.end && of.start < part.end
+                || (*part == ALL || *of == ALL) && one.is_part(*other)
         };
         let (ours, theirs) = (of(self), of(other));
         let is_loop = !self.below.is_empty() || !other.below.is_empty();
-        is_loop && ours.iter().any(|one| theirs.iter().any(|other| meets(*one, *other)))
+        is_loop && ours.iter().any(|one| theirs.iter().any(|other| meets(one, other)))
     }
 }
 
@@ -85,16 +91,16 @@ fn storage(path: &Path) -> Option<Storage> {
     })
 }
 
-/// What a loop device shows, from the top down, and whether all of each.
+/// What a loop device lies on, from the top down, and what it shows of each.
 #[cfg(feature = "real")]
-fn below(storage: Storage) -> Vec<(Storage, bool)> {
+fn below(storage: Storage) -> Vec<(Storage, Part)> {
     let Storage::Disk(number, _) = storage else { return Vec::new() };
     let paths = fathom_devices::file::paths_below(number).into_iter();
-    paths.filter_map(|(path, whole)| Some((self::storage(&path)?, whole))).collect()
+    paths.filter_map(|(path, part)| Some((self::storage(&path)?, part))).collect()
 }
 
 #[cfg(not(feature = "real"))]
-fn below(_: Storage) -> Vec<(Storage, bool)> {
+fn below(_: Storage) -> Vec<(Storage, Part)> {
     Vec::new()
 }
 

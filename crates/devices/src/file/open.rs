@@ -8,7 +8,7 @@ use std::path::Path;
 
 use fathom_volume::{Error, ErrorKind, Geometry, Result};
 
-use super::backing::{below, taken_above};
+use super::backing::{Part, below, lock_part, taken_above};
 use super::kernel::{self, Facts, Sort};
 use super::new::New;
 use super::{Config, Direct};
@@ -121,13 +121,12 @@ fn open_once(config: &Config, patience: Patience) -> std::result::Result<Option<
     let facts = kernel::facts(&file).map_err(|error| fail(path, &error, "cannot ask for its size", ""))?;
     is_whole(config, &facts)?;
     lock(path, &file, config.read_only, patience)?;
-    is_not_below(config, &file)?;
-    let mut held = Vec::new();
-    for (file, is_whole) in below(&file) {
-        // Devices over parts of one file share it.
-        lock(path, &file, config.read_only || !is_whole, patience)?;
-        held.push(file);
+    let below = below(&file);
+    for (shown, part) in &below {
+        lock_shown(path, shown, part, config.read_only, patience)?;
     }
+    is_not_below(config, &file)?;
+    let held = below.into_iter().map(|(file, _)| file).collect();
     if new.is_none() && facts.sort == Sort::Regular && !leads_to(path, &file) {
         // Whoever had it locked has removed it.
         return Ok(None);
@@ -170,7 +169,10 @@ fn missing(config: &Config) -> &'static str {
         (_, false, None) => {
             "check the path (is its file system mounted?); for a new volume, give a `size` and have `fathomd --create` make it"
         }
-        (_, true, _) => "check the path, or give a `size` to have a file created",
+        (_, true, Some(_)) => {
+            "check the path; what has `read_only = true` is not created: leave it out until the file is there"
+        }
+        (_, true, None) => "check the path, or give a `size` to have a file created",
     }
 }
 
@@ -199,11 +201,14 @@ fn is_writable(config: &Config, file: &File) -> Result<()> {
     Err(misuse(&config.path, what))
 }
 
-/// Refuses a file over which a loop device is in use: what is written to it would be written below a mounted file system.
+/// Refuses a file of which a loop device that is in use shows bytes: what is written to it would be written below a mounted file
+/// system.
 fn is_not_below(config: &Config, file: &File) -> Result<()> {
     let Some(device) = Some(file).filter(|_| !config.read_only).and_then(taken_above) else { return Ok(()) };
+    let is_file = file.metadata().is_ok_and(|there| there.is_file());
+    let over = if is_file { "over it" } else { "over the same bytes" };
     let what = format!(
-        "{} is a loop device over it and is mounted or in use: unmount it, or stop what uses it",
+        "{} is a loop device {over} and is mounted or in use: unmount it, or stop what uses it",
         device.display()
     );
     Err(misuse(&config.path, &what))
@@ -286,18 +291,34 @@ const LOOKS_TO_BELIEVE: u32 = 10;
 /// One user at a time; readers may share.
 fn lock(path: &str, file: &File, shared: bool, patience: Patience) -> Result<()> {
     let mode = if shared { libc::LOCK_SH } else { libc::LOCK_EX };
-    let taken = || {
-        Err(misuse(
-            path,
-            "another volume or program has it locked, or the file below it; stop that, or use another path",
-        ))
-    };
     until_free(patience, || match lock_now(file, mode) {
         Ok(true) => Some(Ok(())),
-        Ok(false) => is_kept_by_the_living(file).then(taken),
+        Ok(false) => is_kept_by_the_living(file).then(|| taken(path)),
         Err(error) => Some(Err(fail(path, &error, "cannot lock it", ""))),
     })
-    .unwrap_or_else(taken)
+    .unwrap_or_else(|| taken(path))
+}
+
+/// What a loop device shows of a file, for one user at a time; readers may share. Devices over other parts of it share the file.
+fn lock_shown(path: &str, file: &File, part: &Part, read_only: bool, patience: Patience) -> Result<()> {
+    let is_whole = part.start == 0 && part.end == u64::MAX;
+    lock(path, file, read_only || !is_whole, patience)?;
+    if is_whole {
+        return Ok(());
+    }
+    until_free(patience, || match lock_part(file, part, read_only) {
+        Ok(true) => Some(Ok(())),
+        Ok(false) => None,
+        Err(error) => Some(Err(fail(path, &error, "cannot lock what it shows of a file", ""))),
+    })
+    .unwrap_or_else(|| taken(path))
+}
+
+fn taken(path: &str) -> Result<()> {
+    Err(misuse(
+        path,
+        "another volume or program has it locked, or the file below it; stop that, or use another path",
+    ))
 }
 
 /// Locks a file; false if another one has it.

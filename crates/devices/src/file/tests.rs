@@ -407,6 +407,7 @@ fn a_file_below_loop_devices_has_one_user() {
     let Some(one) = attach(&[]) else { return };
     let others = ["0", "2097152"].map(|offset| attach(&["--offset", offset, "--sizelimit", "2097152"]));
     let another = attach(&[]);
+    let across = attach(&["--offset", "1048576", "--sizelimit", "2097152"]);
     let (_runtime, env) = runtime();
     let of = |path: &str| Config::of_path(path);
     let build = |path: &str| of(path).build(&env, "disk", Vec::new());
@@ -420,9 +421,44 @@ fn a_file_below_loop_devices_has_one_user() {
         let halves = others.each_ref().map(|half| build(half.as_deref().expect("a device")));
         assert!(halves.iter().all(Result::is_ok), "two halves of one file have a user each: {halves:?}");
         build(&one).expect_err("its halves are in use");
+        let across = across.as_deref().expect("a device");
+        let error = build(across).expect_err("each half has some of it").to_string();
+        assert!(error.contains("the file below it"), "{error}");
+        drop(halves);
+        drop(build(across).expect("nobody has any of it"));
     }));
-    for device in [Some(one), another].into_iter().chain(others).flatten() {
+    for device in [Some(one), another, across].into_iter().chain(others).flatten() {
         let _ = Command::new("losetup").args(["--detach", &device]).status();
     }
     told.expect("the locks hold");
+}
+
+#[test]
+fn a_file_below_a_device_that_is_in_use_is_refused_by_whichever_name_and_however_deep() {
+    let folder = folder();
+    let path = folder.path().join("disk");
+    fs::write(&path, vec![0; 4 << 20]).expect("there is room");
+    let other = folder.path().join("other");
+    fs::hard_link(&path, &other).expect("one file system");
+    let Some(low) = Loop::over(&path, 512) else { return };
+    let high = Loop::over(Path::new(&low.0), 512).expect("there was one");
+    let part = Loop::over(&path, 512).expect("there was one");
+    fs::remove_file(&path).expect("it was made");
+    let refuses = |used: &Loop, told: &str| {
+        // As a mount has it.
+        let user = fs::OpenOptions::new().read(true).custom_flags(libc::O_EXCL).open(&used.0);
+        let user = user.expect("nobody has it");
+        let error = refused(&Config::of_path(other.to_string_lossy())).to_string();
+        assert!(error.contains(&format!("{} is a loop device {told}", used.0)), "{error}");
+        drop(user);
+    };
+    refuses(&high, "over it");
+    refuses(&part, "over it");
+    let user = fs::OpenOptions::new().read(true).custom_flags(libc::O_EXCL).open(&part.0);
+    let user = user.expect("nobody has it");
+    let error = refused(&Config::of_path(&low.0)).to_string();
+    assert!(error.contains("is a loop device over the same bytes"), "{error}");
+    drop(user);
+    drop(build(&Config::of_path(other.to_string_lossy())).expect("nobody has it any more"));
+    drop((high, low, part));
 }

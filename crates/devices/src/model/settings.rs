@@ -214,7 +214,7 @@ fn shape(mut section: Section<'_>) -> Option<Shape> {
         }
     };
     if let Some(Err(why)) = shape.as_ref().map(Shape::check) {
-        section.error(why, "see the manual: `fathom describe model`");
+        section.error(why, "see the manual: `fathom doc model`");
     }
     section.finish().then_some(shape).flatten()
 }

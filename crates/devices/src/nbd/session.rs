@@ -138,6 +138,11 @@ impl Session {
         }
     }
 
+    /// Whether requests fail because the server is not there.
+    pub fn is_away(&self) -> bool {
+        matches!(&*self.phase.borrow(), Phase::Away(_))
+    }
+
     /// Connections in use.
     pub fn connections(&self) -> usize {
         self.connections.borrow().len()

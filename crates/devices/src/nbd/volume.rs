@@ -169,6 +169,7 @@ impl Volume for Nbd {
             ("connections_lost", counts.lost),
             ("reconnected", counts.reconnected),
             ("sent_again", counts.sent_again),
+            ("away", u64::from(self.session.is_away())),
             ("fenced", u64::from(self.session.is_fenced())),
         ]
     }

@@ -96,8 +96,9 @@ fn is_dead(path: &Path) -> bool {
     let mut told = std::mem::MaybeUninit::<libc::statfs>::uninit();
     // SAFETY: both live for the length of the call, and what is told is not looked at.
     let status = unsafe { libc::statfs(target.as_ptr(), told.as_mut_ptr()) };
-    // ECONNABORTED, ECONNREFUSED: it died while it was asked, or before it had agreed on the protocol.
-    let dead = [libc::ENOTCONN, libc::ECONNABORTED, libc::ECONNREFUSED];
+    // ECONNABORTED, ECANCELED, ECONNREFUSED: it died while it was asked, by one way or the other, or before it had agreed on the
+    // protocol.
+    let dead = [libc::ENOTCONN, libc::ECONNABORTED, libc::ECANCELED, libc::ECONNREFUSED];
     status != 0 && io::Error::last_os_error().raw_os_error().is_some_and(|errno| dead.contains(&errno))
 }
 

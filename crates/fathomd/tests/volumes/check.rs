@@ -55,6 +55,25 @@ fn a_killed_daemon_s_cache_is_verified_and_left_as_it_is() {
     assert!(text(&lost).contains("NOT sound") && text(&lost).contains("accept_loss = 2"), "{}", text(&lost));
 }
 
+#[test]
+fn a_missing_cache_device_of_a_group_at_rest_is_told() {
+    let directory = directory();
+    let mirrored = cached().replace(
+        "cache = \"fast\"\n",
+        "cache = \"fast\"\ncache_copy = \"copy\"\ndurability = \"cache-mirrored\"\n",
+    );
+    let copy = "[volumes.copy]\nkind = \"file\"\npath = \"copy.img\"\nsize = \"8MiB\"\n";
+    let settings = format!("{}{copy}{mirrored}", sockets(&directory));
+    let mut daemon = Daemon::make_in(&directory, &settings);
+    Client::open(&daemon, "disk").write(8192, &[5; 4096]);
+    assert!(daemon.stop().success(), "{}", daemon.log());
+    fs::remove_file(directory.join("copy.img")).expect("it was made");
+    let found = check(&directory.join("fathomd.toml"), &[]);
+    assert_eq!(found.status.code(), Some(0), "the other one serves: {}", text(&found));
+    let told = text(&found);
+    assert!(told.contains("copy.img") && told.contains("the other one counts"), "{told}");
+}
+
 /// What a cache holds is in no other place: whoever writes below it destroys both.
 #[test]
 fn what_is_below_a_cache_is_not_served_in_its_place() {
@@ -109,6 +128,7 @@ fn paths_at_which_nobody_can_listen_or_mount_are_refused_by_check_and_start() {
     let at = |name: &str| directory.join(name).display().to_string();
     fs::write(at("plain"), "text").expect("writable");
     fs::create_dir(at("folder")).expect("writable");
+    fs::create_dir_all(at("full/of_data")).expect("writable");
     std::os::unix::fs::symlink(at("folder"), at("link")).expect("writable");
     let long = at(&"long".repeat(40));
     let daemon = |socket: &str, status: &str| {
@@ -126,6 +146,7 @@ fn paths_at_which_nobody_can_listen_or_mount_are_refused_by_check_and_start() {
         (daemon(&at("one.sock"), &at("plain")), 1, "plain exists and is not a socket: move it"),
         (mounted(&at("plain")), 1, "plain is no folder"),
         (mounted(&at("none/files")), 1, "none does not exist: make it"),
+        (mounted(&at("full")), 1, "full is not empty, and a mount would hide what is in it"),
         (mounted(&directory.display().to_string()), 2, "the mount would hide the socket"),
     ] {
         refused(&directory, &settings, code, words);

@@ -63,6 +63,7 @@ impl Opening {
         let mut given_up_from = u64::MAX;
         match self.decide(&foreseen, &caches).await {
             Ok(verdict) => {
+                let gives_up = verdict.loss.is_some();
                 if let Some(loss) = verdict.loss {
                     report.note(format!("the settings say to go on with a loss: {loss}"));
                     // Whatever is not gone on from is given up.
@@ -71,10 +72,15 @@ impl Opening {
                 given_up_from = verdict.given_up_from();
                 let fits = self.check_log_sectors(verdict.chosen.as_ref());
                 fits.unwrap_or_else(|refused| report.refused(&refused));
+                let mut lost = Vec::new();
                 if let Some(chosen) = verdict.chosen {
                     counts = (0..caches.len()).map(|leg| chosen.has_all(leg)).collect();
-                    chosen.lost.iter().for_each(|why| report.note(format!("{why}; the other one counts")));
+                    lost = chosen.lost;
+                } else if !gives_up {
+                    // Of a group at rest no log is needed; the open goes on without a device that failed all the same.
+                    lost.extend((0..caches.len()).filter_map(|leg| self.failure(leg)));
                 }
+                lost.iter().for_each(|why| report.note(format!("{why}; the other one counts")));
             }
             Err(refused) => report.refused(&refused),
         }

@@ -65,6 +65,27 @@ def test_credits_last_as_long_as_they_pay_for_the_rest(iops: float, facts: dict[
     assert found == ([] if words is None else [words])
 
 
+@pytest.mark.parametrize(("offered", "words"), [(303.0, "300 IOPS"), (300.0, None), (290.0, None)])
+def test_an_open_loop_hardly_above_what_is_earned_lasts_long_and_not_for_ever(
+    offered: float, words: str | None
+) -> None:
+    made = dataclasses.replace(run("fast", 1, offered - _NOISE["fast"][1], credits(5_400_000)), variant={FACTOR: "a"})
+    study = {"variants": [stated({FACTOR: "a"}, demand={"rate": offered})]}
+    found = lived_on([made], study)
+    assert [one.words for one in found] == ([] if words is None else [
+        f"lives on burst credits: 303 IOPS for 21 days more, then {words}"
+    ])  # fmt: skip
+
+
+def test_of_many_requests_less_is_no_chance() -> None:
+    facts = credits(10_000_000, limit=130_000.0)
+    falling, _ = sampled([131_500.0] * 10, [2e7 - 15_000 * at for at in range(10)])
+    level, _ = sampled([131_500.0] * 10, [2e7] * 10)
+    said = [lived_on([dataclasses.replace(one, facts=facts)], {}) for one in (falling, level)]
+    assert ["lives on burst credits: 131,500 IOPS for" in one.words for one in said[0]] == [True]
+    assert said[1] == ()
+
+
 def sampled(rates: list[float], levels: list[float], *, cost: float = 1.0, phases: Any = None) -> tuple[Run, Any]:
     """A run of intervals of 10 s on a volume that sustains 20 I/Os a second, with the credits left after each."""
     rows = [

@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from fathom.analysis.interval import Floats
-from fathom.analysis.series import FEWEST_SAMPLES, VOLUME_TRAFFIC, measured_series, series_of
+from fathom.analysis.series import FEWEST_SAMPLES, RATE, VOLUME_TRAFFIC, Series, measured_series, series_of
 from fathom.analysis.steady import judge, long_run_variance, steady_state, warm_up
 from fathom.results import Run
 
@@ -28,7 +28,7 @@ def noise(rng: np.random.Generator, count: int, cv: float, correlation: float = 
 
 
 def share_steady(series: Callable[[], Floats], interval_s: float, count: int = 100) -> float:
-    found = [judge("r", series(), interval_s) for _ in range(count)]
+    found = [judge("r", Series(RATE, series(), interval_s)) for _ in range(count)]
     return float(np.mean([state is not None and state.steady for state in found]))
 
 
@@ -43,7 +43,7 @@ def test_a_level_run_passes(count: int, interval_s: float, cv: float, correlatio
 def test_burst_credits_that_run_out_are_found(count: int, interval_s: float) -> None:
     rng = np.random.default_rng(SEED)
     level = np.where(np.arange(count) < 0.6 * count, 3000.0, 1500.0)
-    state = judge("r", level * noise(rng, count, 0.03), interval_s)
+    state = judge("r", Series(RATE, level * noise(rng, count, 0.03), interval_s))
     assert state is not None
     assert not state.steady
     assert state.excursion > 0.2
@@ -61,7 +61,7 @@ def test_a_slow_rise_is_found(count: int, interval_s: float) -> None:
 def test_warm_up_is_cut_and_its_effect_on_the_mean_is_told(count: int, interval_s: float) -> None:
     rng = np.random.default_rng(SEED)
     curve = 1000 * (1 - 0.6 * np.exp(-np.arange(count) / (0.05 * count)))
-    state = judge("r", curve * noise(rng, count, 0.02), interval_s)
+    state = judge("r", Series(RATE, curve * noise(rng, count, 0.02), interval_s))
     assert state is not None
     assert state.steady, state.reasons
     assert 0.08 <= state.cut_s / (count * interval_s) <= 0.35
@@ -71,7 +71,7 @@ def test_warm_up_is_cut_and_its_effect_on_the_mean_is_told(count: int, interval_
 def test_warm_up_that_never_ends_is_not_steady() -> None:
     rng = np.random.default_rng(SEED)
     curve = 1000 * (1 - 0.6 * np.exp(-np.arange(120) / 60))
-    state = judge("r", curve * noise(rng, 120, 0.02), 1.0)
+    state = judge("r", Series(RATE, curve * noise(rng, 120, 0.02), 1.0))
     assert state is not None
     assert not state.steady
     assert any("warmed up" in reason for reason in state.reasons)
@@ -79,27 +79,27 @@ def test_warm_up_that_never_ends_is_not_steady() -> None:
 
 def test_spread_beyond_five_per_cent_of_ten_seconds_is_not_steady() -> None:
     rng = np.random.default_rng(SEED)
-    state = judge("r", 1000 * np.maximum(0.05, noise(rng, 600, 0.4)), 1.0)
+    state = judge("r", Series(RATE, 1000 * np.maximum(0.05, noise(rng, 600, 0.4)), 1.0))
     assert state is not None
     assert any("varied" in reason for reason in state.reasons)
 
 
 def test_a_change_below_two_per_cent_is_not_held_against_a_run() -> None:
     level = np.where(np.arange(300) < 200, 1000.0, 1010.0)
-    state = judge("r", level, 1.0)
+    state = judge("r", Series(RATE, level, 1.0))
     assert state is not None
     assert (state.steady, state.change_points_s) == (True, ())
 
 
 def test_a_constant_series_is_steady_from_the_start() -> None:
-    state = judge("r", np.full(100, 5000.0), 0.1)
+    state = judge("r", Series(RATE, np.full(100, 5000.0), 0.1))
     assert state is not None
     assert (state.cut_s, state.steady, state.excursion, state.warm_up_bias) == (0.0, True, 0.0, 0.0)
 
 
 def test_short_or_idle_series_are_not_judged() -> None:
-    assert judge("r", np.full(FEWEST_SAMPLES - 1, 100.0), 1.0) is None
-    assert judge("r", np.zeros(100), 1.0) is None
+    assert judge("r", Series(RATE, np.full(FEWEST_SAMPLES - 1, 100.0), 1.0)) is None
+    assert judge("r", Series(RATE, np.zeros(100), 1.0)) is None
 
 
 @settings(deadline=None, max_examples=150)
@@ -111,7 +111,7 @@ def test_any_series_gets_an_answer_that_does_not_depend_on_the_unit(rates: list[
     cut = warm_up(values)
     assert 0 <= cut <= len(values) / 2
     assert long_run_variance(values) >= 0
-    plain = judge("r", values, 1.0)
+    plain = judge("r", Series(RATE, values, 1.0))
     assert plain is not None
     assert plain.steady == (not plain.reasons)
     assert all(0 <= at <= len(values) for at in plain.change_points_s)

@@ -12,6 +12,7 @@ from fathom.analysis.compare import compare_all
 from fathom.analysis.interval import Floats
 from fathom.analysis.model import SteadyState, Verdict
 from fathom.analysis.rules import rules_of
+from fathom.analysis.series import RATE, Series
 from fathom.analysis.steady import judge, thirds_of
 from fathom.analysis.trend import trend_between, trend_of
 from fathom.results import Run
@@ -64,7 +65,7 @@ def decide(variant: Shape, baseline: Shape, rng: np.random.Generator, rounds: in
         for name, shape in (("a", baseline), ("b", variant)):
             rates = 1000 * np.exp(cv * rng.standard_normal()) * np.maximum(shape(rng), 0.05)
             run = Run(f"{name}-{number}", {FACTOR: name}, number, 1, "ok", {"iops": float(rates.mean())})
-            state = judge(run.id, rates, 1.0)
+            state = judge(run.id, Series(RATE, rates, 1.0))
             assert state is not None
             runs.append(run)
             steady[run.id] = state

@@ -7,8 +7,9 @@ alone. Each phase of a load is judged by itself: the mean over phases is a rate 
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -23,7 +24,12 @@ from fathom.results import Run
 from fathom.samples import Intervals, floats, having
 
 _ABOVE = 1.03
-"""From so many times the sustained rate on a volume spends credits, and does not merely fluctuate."""
+"""From so many times the sustained rate on a volume spends credits, and does not merely fluctuate; of many requests a
+smaller part is no chance."""
+_CERTAIN = 4.0
+"""Standard errors of a count of requests, as of a Poisson process, that may be chance."""
+_WHOLE = 0.05
+"""A cost this near to one credit per request is one: a full bucket that earns nothing looks like a higher cost."""
 
 SPENT_S = 1.0
 """Credits that last no longer are spent, s."""
@@ -54,12 +60,14 @@ class _Bucket:
         sustained: credits earned per second; `left` at the end of the run.
         assumed: how credits come back, where that is not published.
         levels: what was left at `times`, s since the measured phase began; empty in results without such samples.
+        offered: what the load asks for per second, whether it is done or not; None where that follows the answers.
         counts: what requests counted between the times, the first of all before.
     """
 
     sustained: float
     left: float
     assumed: str
+    offered: float | None
     times: Floats
     levels: Floats
     counts: Floats
@@ -88,14 +96,29 @@ def credits_of(run: Run, study: Mapping[str, Any]) -> Iterator[Reserve]:
             if sustained is None or left is None:
                 continue
             assumed = _assumed(volume, settings.get("volumes", {}).get(volume, {}))
-            bucket = _bucket(run, volume, kind, sustained, left, assumed)
+            total, requests = (_total(counted, column) for column in (kind.counted, "count"))
+            offered = _offered(run, study, requests)
+            each = None if offered is None or not requests else offered * total / requests
+            bucket = _bucket(run, volume, kind, _Bucket(sustained, left, assumed, each, *[np.empty(0)] * 3))
             spans = phases(workload)
             if spans and len(bucket.times):
-                found = [_of_span(run, bucket, kind, span) for span in spans]
+                found = [_of_span(run, bucket, kind, span, requests) for span in spans]
             else:
-                total = sum(counted.get(op, {}).get(kind.counted, 0) for op in ("read", "write"))
-                found = [] if spans else [_of_whole(run, bucket, kind, total / run.measured_s)]
+                found = [] if spans else [_of_whole(run, bucket, kind, total / run.measured_s, requests)]
             yield from (one for one in found if one is not None)
+
+
+def _total(counted: Mapping[str, Any], column: str) -> float:
+    return float(sum(counted.get(op, {}).get(column, 0) for op in ("read", "write")))
+
+
+def _offered(run: Run, study: Mapping[str, Any], requests: float) -> float | None:
+    """Requests per second of an open loop, all of which this volume gets; None for others."""
+    rate = (resolved(study, run.variant).get("demand") or {}).get("rate")
+    done = run.metrics.get("iops")
+    if not rate or not done or abs(requests / (run.measured_s or 1.0) / done - 1) > _WHOLE:
+        return None
+    return float(rate)
 
 
 def _assumed(volume: str, settings: Mapping[str, Any]) -> str:
@@ -104,9 +127,8 @@ def _assumed(volume: str, settings: Mapping[str, Any]) -> str:
     return f"{volume}: burst credits that come back at the unused baseline" if instance else ""
 
 
-def _bucket(run: Run, volume: str, kind: _Kind, sustained: float, left: float, assumed: str) -> _Bucket:
-    none = np.empty(0)
-    empty = _Bucket(sustained, left, assumed, none, none, none)
+def _bucket(run: Run, volume: str, kind: _Kind, empty: _Bucket) -> _Bucket:
+    """With what samples tell of its credits."""
     frame = run.samples()
     if frame is None or not frame.height:
         return empty
@@ -118,29 +140,36 @@ def _bucket(run: Run, volume: str, kind: _Kind, sustained: float, left: float, a
     of_levels = np.where(levels, floats(frame, "bytes"), np.nan)
     counts = np.where(having(frame, "op", "read", "write"), floats(frame, kind.counted), 0.0)
     times = found.starts + found.lengths
-    return _Bucket(sustained, left, assumed, times, found.highest(of_levels), found.total(counts))
+    return replace(empty, times=times, levels=found.highest(of_levels), counts=found.total(counts))
 
 
-def _of_whole(run: Run, bucket: _Bucket, kind: _Kind, rate: float) -> Reserve | None:
+def _of_whole(run: Run, bucket: _Bucket, kind: _Kind, rate: float, requests: float) -> Reserve | None:
     """Of a load without phases."""
     use = _Use("", bucket.times > 0, 0.0, run.measured_s or 0.0, bucket.left)
-    return _told(run, bucket, kind, use, rate)
+    return _told(run, bucket, kind, use, rate, requests)
 
 
-def _of_span(run: Run, bucket: _Bucket, kind: _Kind, span: Span) -> Reserve | None:
-    """Of one phase."""
+def _of_span(run: Run, bucket: _Bucket, kind: _Kind, span: Span, requests: float) -> Reserve | None:
+    """Of one phase; `requests` of all of them."""
     end = float(bucket.times[-1]) if span.end is None else span.end
     inside = (bucket.times > span.start) & (bucket.times <= end)
     if not inside.any():
         return None
     use = _Use(span.name, inside, span.start, end - span.start, float(bucket.levels[inside][-1]))
-    return _told(run, bucket, kind, use, float(bucket.counts[inside].sum()) / use.length_s)
+    done = float(bucket.counts[inside].sum())
+    whole = float(bucket.counts.sum())
+    return _told(run, bucket, kind, use, done / use.length_s, requests * done / whole if whole else 0.0)
 
 
-def _told(run: Run, bucket: _Bucket, kind: _Kind, use: _Use, rate: float) -> Reserve | None:
+def _told(run: Run, bucket: _Bucket, kind: _Kind, use: _Use, rate: float, requests: float) -> Reserve | None:
     cost = _cost(bucket, kind, use.inside)
     if rate * cost < _ABOVE * bucket.sustained:
-        return None
+        falls = _falls(bucket, use, requests)
+        cost = cost if falls and abs(cost - 1) > _WHOLE else 1.0
+        found = _hardly_above(bucket, use, rate * falls, cost, requests)
+        if found is None or use.left < SPENT_S * (found * cost - bucket.sustained):
+            return None
+        rate = found
     where = f" in phase {use.phase}" if use.phase else ""
     ramp = max(0.0, -float(bucket.times[0])) if len(bucket.times) else 0.0
     lasts = use.left / (rate * cost - bucket.sustained)
@@ -158,6 +187,25 @@ def _told(run: Run, bucket: _Bucket, kind: _Kind, use: _Use, rate: float) -> Res
     words = f"spent its burst credits{when} and does {rest} without them"
     brief = f"spent{when}, then {rest}"
     return Reserve(run.variant, Source.CREDITS, lasts, words, brief, ramp + after, use.phase, keeps)
+
+
+def _falls(bucket: _Bucket, use: _Use, requests: float) -> bool:
+    """Whether fewer credits are left by more than chance. A full bucket earns nothing, and hides what requests cost."""
+    levels, counts = bucket.levels[use.inside], bucket.counts[use.inside]
+    chance = _CERTAIN * counts.sum() / math.sqrt(requests) if requests else math.inf
+    return len(levels) > 1 and bool(levels[0] - levels[-1] > chance)
+
+
+def _hardly_above(bucket: _Bucket, use: _Use, spends: float, cost: float, requests: float) -> float | None:
+    """The rate of a load by which credits end one day, although it is hardly above what is earned; None of others.
+
+    What an open loop asks for is known; of what else is seen to spend (`spends`, 0 for nothing), the part above must be
+    more than chance.
+    """
+    if bucket.offered is not None and not use.phase:
+        return bucket.offered if bucket.offered * cost > bucket.sustained else None
+    certain = 1 + _CERTAIN / math.sqrt(requests) if requests else math.inf
+    return spends if spends * cost >= certain * bucket.sustained else None
 
 
 def _cost(bucket: _Bucket, kind: _Kind, inside: NDArray[np.bool_]) -> float:

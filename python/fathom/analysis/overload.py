@@ -156,7 +156,7 @@ def _terms(run: Run, study: Mapping[str, Any]) -> _Terms | None:
     turned_away = refused / length if length else 0.0
     series = latency_series(run)
     return _Terms(
-        offered, arrived or offered, done, turned_away, waiting, None if series is None else _grown(series[0])
+        offered, arrived or offered, done, turned_away, waiting, None if series is None else _grown(series.values)
     )
 
 

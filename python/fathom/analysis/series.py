@@ -22,27 +22,31 @@ RATE, LATENCY, VOLUME_TRAFFIC = "the rate", "the latency", "the volume traffic o
 
 @dataclass(frozen=True)
 class Series:
-    """Values at equal intervals of the measured phase, `interval_s` long each; `what` names them in sentences."""
+    """Values at equal intervals of the measured phase, `interval_s` long each; `what` names them in sentences.
+
+    `weights` is what each counts in the run's own mean; None for all alike.
+    """
 
     what: str
     values: Floats
     interval_s: float
+    weights: Floats | None = None
 
 
 def series_of(run: Run, metric: str) -> Series | None:
     """The series that tells whether `metric` was level; None without samples."""
+    if "latency" in metric and (found := latency_series(run)) is not None:
+        return found
     own = None
-    if "latency" in metric:
-        what, own = LATENCY, latency_series(run)
-    elif metric == "place_kib_per_transaction":
+    if metric == "place_kib_per_transaction":
         what, own = VOLUME_TRAFFIC, traffic_series(run)
     if own is None:
         what, own = RATE, measured_series(run)
     return None if own is None else Series(what, *own)
 
 
-def latency_series(run: Run) -> tuple[Floats, float] | None:
-    """Mean latency per interval of what the user sees (ms), and the interval's length in s; None without one."""
+def latency_series(run: Run) -> Series | None:
+    """Mean latency per interval of what the user sees (ms), weighted by its requests; None without one."""
     frame = run.samples()
     if frame is None or frame.height == 0:
         return None
@@ -50,7 +54,9 @@ def latency_series(run: Run) -> tuple[Floats, float] | None:
     found = Intervals(frame, _seen(frame, _measured(frame)) & (counts > 0) & ~np.isnan(latencies))
     if len(found.starts) < FEWEST_SAMPLES:
         return None
-    return found.total(latencies * counts) / found.total(counts) / 1e6, float(np.median(found.lengths))
+    requests = found.total(counts)
+    values = found.total(latencies * counts) / requests / 1e6
+    return Series(LATENCY, values, float(np.median(found.lengths)), requests)
 
 
 def measured_series(run: Run) -> tuple[Floats, float] | None:

@@ -18,7 +18,7 @@ import numpy as np
 
 from fathom.analysis.interval import Floats
 from fathom.analysis.model import SteadyState
-from fathom.analysis.series import FEWEST_SAMPLES, RATE, series_of
+from fathom.analysis.series import FEWEST_SAMPLES, Series, series_of
 from fathom.analysis.words import by, percent
 from fathom.results import Run
 
@@ -56,7 +56,7 @@ def steady_state(run: Run, metric: str = "") -> SteadyState | None:
     if run.of_level and len(run.steps) > 1:
         return _of_steps(run, metric)
     found = series_of(run, metric)
-    return None if found is None else judge(run.id, found.values, found.interval_s, found.what)
+    return None if found is None else judge(run.id, found)
 
 
 def _of_steps(run: Run, metric: str) -> SteadyState | None:
@@ -85,11 +85,9 @@ def _of_steps(run: Run, metric: str) -> SteadyState | None:
     )
 
 
-def judge(run_id: str, rates: Floats, interval_s: float, what: str = RATE) -> SteadyState | None:
-    """The verdict on a series of rates at equal intervals; None below FEWEST_SAMPLES or without any activity.
-
-    `what` names the series in sentences.
-    """
+def judge(run_id: str, series: Series) -> SteadyState | None:
+    """The verdict on a series at equal intervals; None below FEWEST_SAMPLES or without any activity."""
+    rates, interval_s, what = series.values, series.interval_s, series.what
     if len(rates) < FEWEST_SAMPLES or not rates.mean() > 0:
         return None
     cut = warm_up(rates)
@@ -123,7 +121,7 @@ def judge(run_id: str, rates: Floats, interval_s: float, what: str = RATE) -> St
         reasons=tuple(text for text, _ in found),
         change_points_s=tuple((cut * interval_s) + change * bins.width_s for change in changes),
         excursion=max((size for _, size in found), default=0.0),
-        warm_up_bias=_warm_up_bias(rates, cut),
+        warm_up_bias=_warm_up_bias(series, cut),
         thirds=thirds,
         error=error,
         what=what,
@@ -244,13 +242,18 @@ def _still_warming(rates: Floats, cut: int) -> float:
     return change if certain and abs(change) >= MATERIAL else 0.0
 
 
-def _warm_up_bias(rates: Floats, cut: int) -> float:
+def _warm_up_bias(series: Series, cut: int) -> float:
     """Mean of everything over the mean after the cut, minus 1; 0 where noise explains it."""
+    rates, weights = series.values, series.weights
     if cut == 0:
         return 0.0
     early, rest = float(rates[:cut].mean()), float(rates[cut:].mean())
     error = (long_run_variance(rates[cut:]) * (1 / cut + 1 / (len(rates) - cut))) ** 0.5
-    return float(rates.mean()) / rest - 1 if abs(early - rest) > _CERTAIN * error and rest > 0 else 0.0
+    if not (abs(early - rest) > _CERTAIN * error and rest > 0):
+        return 0.0
+    if weights is None:
+        return float(rates.mean()) / rest - 1
+    return float(np.average(rates, weights=weights) / np.average(rates[cut:], weights=weights[cut:])) - 1
 
 
 def _binned(rates: Floats, interval_s: float) -> _Bins:

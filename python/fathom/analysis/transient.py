@@ -9,6 +9,7 @@ from typing import Any
 
 from fathom.analysis.figures import limit_met
 from fathom.analysis.model import SteadyState
+from fathom.analysis.series import RATE
 from fathom.analysis.variants import Variant, resolved, variant_key
 from fathom.analysis.words import percent, time
 from fathom.results import Run
@@ -41,8 +42,11 @@ def _other_level(state: SteadyState | None) -> str | None:
     if state is None or abs(state.warm_up_bias) < _FAR:
         return None
     after = 1 / (1 + state.warm_up_bias) - 1
-    much = f"{percent(abs(after))} {'more' if after > 0 else 'less'}"
-    return f"did {much} than its mean once the first {time(state.cut_s)} were over: lengthen the ramp"
+    when = f"once the first {time(state.cut_s)} were over: lengthen the ramp"
+    if state.what == RATE:
+        return f"did {percent(abs(after))} {'more' if after > 0 else 'less'} than its mean {when}"
+    much = f"{percent(abs(after))} {'higher' if after > 0 else 'lower'} than the mean"
+    return f"had another level at first: {state.what} was {much} {when}"
 
 
 def _copies(run: Run, study: Mapping[str, Any]) -> str | None:

@@ -120,6 +120,9 @@ _STRANGERS: tuple[tuple[Callable[[Head], bool], str, str], ...] = (
                   r'"error_severity" ?: ?"|"logger" ?: ?"postgres"|"logName" ?: ?"[^"]*postgres\.log"'),
      "this is PostgreSQL's log of messages: it tells what statements took, not what the disks did",
      "record its statistics (`fathom record --print postgresql`) and the server's disks (`fathom record`)"),
+    (_first_lines(r"^# User@Host: |^# Query_time: +[\d.]+ +Lock_time: ", _MANY),
+     "this is MySQL's or MariaDB's log of slow statements: it tells what they took, not what the disks did",
+     f"record the server's disks in the slow time: {_LINUX}"),
     (_first_lines(r"INNODB MONITOR OUTPUT|^\W*Variable_name\W+Value\b|^BUFFER POOL AND MEMORY$|^FILE I/O$|"
                   r"^Log sequence number +\d|^Pending flushes \(fsync\) log:", _MANY),
      "this is a status of MySQL or MariaDB, whose counters are not read",

@@ -99,3 +99,21 @@ def test_the_hypervisor_tells_whether_a_slow_disk_is_slow(
     found = diagnosed(host, guest)
     assert found.verdict.rule == rule, found.verdict
     assert words in found.verdict.sentence
+
+
+@pytest.mark.parametrize("above", [True, False])
+def test_a_disk_that_its_machine_slows_all_the_time_is_judged(tmp_path: Path, above: bool) -> None:
+    """No moment without its machine's wait tells how fast the disk is by itself."""
+    below = {
+        r"Virtual Disk(sql01:scsi0:1)\Reads/sec": 1000 * noise(3),
+        r"Virtual Disk(sql01:scsi0:1)\Average MilliSec/Read": (0.8 if above else 11.5) * noise(4),
+    }
+    guest = {
+        r"PhysicalDisk(1 E:)\Disk Reads/sec": 1000 * noise(5),
+        r"PhysicalDisk(1 E:)\Avg. Disk sec/Read": 0.012 * noise(6),
+    }
+    found = diagnosed(written(tmp_path / "esx", "esx1", below), written(tmp_path / "guest", "SQL01", guest))
+    assert (found.verdict.outcome is Outcome.HEALTHY) is above, found.verdict
+    if above:
+        assert "is spent in the guest, above its virtual disk" in found.verdict.sentence
+        assert any("1 E: takes 12.0 ms whenever it works" in each.sentence for each in found.findings[0].evidence)

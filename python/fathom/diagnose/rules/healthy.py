@@ -12,7 +12,7 @@ from fathom.diagnose.evidence.discards import slowed_by_discards
 from fathom.diagnose.evidence.elsewhere import grants, locks, page_latches, processors, stolen, swapped
 from fathom.diagnose.evidence.harm import LEAST_SESSIONS, has_waits, of_storage, of_waits, sessions
 from fathom.diagnose.evidence.hung import hung
-from fathom.diagnose.evidence.load import FEWEST, IDLE_LOAD, worked
+from fathom.diagnose.evidence.load import FEWEST, IDLE_LOAD, middle, worked
 from fathom.diagnose.evidence.missing import may_hide, unread
 from fathom.diagnose.evidence.slow_time import lasting, slow_time
 from fathom.diagnose.evidence.starved import starved
@@ -25,7 +25,7 @@ from fathom.diagnose.rule import PATH_RATE_OR_QUEUE, Kind, Rule
 from fathom.finding import Evidence, Finding, Severity
 
 if TYPE_CHECKING:
-    from fathom.diagnose.evidence.device import Device
+    from fathom.diagnose.evidence.device import Device, Flags
     from fathom.diagnose.evidence.elsewhere import Elsewhere
     from fathom.diagnose.evidence.system import System
 
@@ -140,6 +140,8 @@ def _judged(system: System, disk: Device) -> _Judged | None:
     tier, slow = tier_of(system, disk), slow_time(system, disk)
     machine = starved(system, disk, slow) if slow.any() else None
     rest = known if machine is None else known & ~slow
+    if machine is not None and not rest.any():
+        return _always_starved(system, disk, machine, known)
     high = _weighted_high(latency[rest], disk.weights("latency_s")[rest])
     # The log's own queue counts as well: a rate in the wrong unit makes any disk look idle.
     mean = max(disk.mean("iops") * disk.mean("latency_s"), float(np.nan_to_num(disk.load).mean()))
@@ -155,6 +157,13 @@ def _judged(system: System, disk: Device) -> _Judged | None:
     fine = not (slower and used) and (machine is not None or lasting(system, disk) is None)
     fine = fine and not hung(system, disk).any() and slowed_by_discards(disk) is None
     return _Judged(fine, seen(disk, f"{words}{idle}.", rest), machine)
+
+
+def _always_starved(system: System, disk: Device, machine: Elsewhere, known: Flags) -> _Judged:
+    """The judgement of a disk that its machine makes slow as long as it works: no moment tells its own latency."""
+    latency = middle(disk.values("latency_s")[known])
+    fine = not hung(system, disk).any() and slowed_by_discards(disk) is None
+    return _Judged(fine, seen(disk, f"{disk.name} takes {time(latency)} whenever it works.", known), machine)
 
 
 def _by_queue(disk: Device) -> _Judged | None:

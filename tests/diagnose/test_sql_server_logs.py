@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from itertools import pairwise
 from pathlib import Path
 
 import pytest
@@ -9,6 +11,7 @@ from make_pdh import pdh
 
 from fathom.diagnose import log as reader
 from fathom.diagnose.diagnose import diagnose
+from fathom.diagnose.moments import Moments
 from fathom.diagnose.numbers import whole_number
 from fathom.diagnose.source import LogError
 
@@ -103,3 +106,19 @@ def test_one_snapshot_is_refused_with_how_to_take_two(tmp_path: Path) -> None:
     with pytest.raises(LogError) as raised:
         reader.read([tmp_path / "none"])
     assert "take several, 10 s apart" in str(raised.value.remedy)
+
+
+@pytest.mark.parametrize("name", ["sql_server.csv", "postgresql.csv"])
+def test_a_stamp_is_read_once_for_all_rows_of_a_look(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A day of snapshots has a million rows, and reading a stamp takes as long as all else of fifty."""
+    parsed: list[str] = []
+    whole = Moments.times
+
+    def counting(moments: Moments, stamps: Sequence[tuple[int, str]]) -> list[int]:
+        parsed.extend(text for _, text in stamps)
+        return whole(moments, stamps)
+
+    monkeypatch.setattr(Moments, "times", counting)
+    with reader.read([SAMPLE.with_name(name)]) as log:
+        assert log.series.height
+    assert all(one != other for one, other in pairwise(parsed))

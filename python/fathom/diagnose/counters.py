@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from functools import cached_property
 
 from fathom.diagnose.clock import NS
 from fathom.diagnose.metrics import Layer
@@ -27,7 +28,7 @@ class Counted:
     means: Mapping[str, tuple[str, str, float]] = field(default_factory=dict)
     events: Mapping[str, str] = field(default_factory=dict)
 
-    @property
+    @cached_property
     def counters(self) -> frozenset[str]:
         """Every counter's name."""
         return frozenset(
@@ -49,6 +50,8 @@ class Differences:
         self._counted = counted
         self._wrap = None if width is None else float(1 << width)
         self._last: dict[tuple[str | None, str | None, Layer], tuple[int, Mapping[str, float | None]]] = {}
+        self._series: dict[tuple[str | None, str | None, Layer], dict[str, Series]] = {}
+        """Of each thing, by metric: a log has thousands of looks at one."""
 
     def add(
         self,
@@ -70,25 +73,34 @@ class Differences:
         if before is None or time <= before[0]:
             return
         seconds = (time - before[0]) / NS
-        grown = {name: self._growth(before[1].get(name), value) for name, value in now.items()}
+        series = self._series.get(place) or self._named(place)
+        then = before[1]
+        grown = {name: self._growth(then.get(name), value) for name, value in now.items()}
         for metric, (counter, unit) in self._counted.rates.items():
             if now.get(counter) is not None:
                 growth = grown[counter]
                 value = None if growth is None else growth * unit / seconds
-                rows.add(time, seconds, Series(*place, metric), value)
+                rows.add(time, seconds, series[metric], value)
         for metric, (amount, events, unit) in self._counted.means.items():
             if now.get(amount) is not None and now.get(events) is not None:
                 total, count = grown[amount], grown[events]
                 mean = total * unit / count if total is not None and count else None
-                rows.add(time, seconds, Series(*place, metric), mean)
+                rows.add(time, seconds, series[metric], mean)
         for metric, counter in self._counted.events.items():
             if now.get(counter) is not None:
-                rows.add(time, seconds, Series(*place, metric), grown[counter])
+                rows.add(time, seconds, series[metric], grown[counter])
+
+    def _named(self, place: tuple[str | None, str | None, Layer]) -> dict[str, Series]:
+        metrics = (*self._counted.rates, *self._counted.means, *self._counted.events)
+        self._series[place] = {metric: Series(*place, metric) for metric in metrics}
+        return self._series[place]
 
     def _growth(self, before: float | None, now: float | None) -> float | None:
         if before is None or now is None:
             return None
         growth = now - before
-        if growth < 0 and self._wrap is not None and before < self._wrap and growth + self._wrap < self._wrap / 2:
+        if growth >= 0:
+            return growth
+        if self._wrap is not None and before < self._wrap and growth + self._wrap < self._wrap / 2:
             return growth + self._wrap
-        return growth if growth >= 0 else None
+        return None

@@ -47,6 +47,13 @@ def doubt(source: Source, texts: pl.Series, form: str) -> None:
         source.notes.fact("note", f"{texts[0]} is read {how}; times as 2026-12-31 23:59:59 leave no doubt")
 
 
+def _with_zone(text: str) -> str:
+    """UTC as a number, whatever its name. Polars does it as well, in a call that takes longer than many stamps."""
+    if text.endswith(("Z", "z")):
+        return f"{text[:-1]}+00:00"
+    return f"{text.removesuffix(' UTC')}+00:00" if text.endswith(" UTC") else text
+
+
 class Moments:
     """Turns stamps into UTC; remembers the form and the usual step between different moments.
 
@@ -61,6 +68,7 @@ class Moments:
         self._form: tuple[str, bool] | None = None
         self._before: dict[int, float] = {}
         self._last: int | None = None
+        self._latest: tuple[str, int] | None = None
 
     def times(self, stamps: Sequence[tuple[int, str]]) -> list[int]:
         """Nanoseconds since 1970 of stamps in the log's order.
@@ -73,16 +81,19 @@ class Moments:
         """
         if not stamps:
             return []
-        texts = (
-            pl.Series([text for _, text in stamps], dtype=pl.String).str.strip_chars().str.replace("Z$|z$", "+00:00")
-        )
-        texts = texts.str.replace(r" UTC$", "+00:00")
+        texts = pl.Series([_with_zone(text.strip()) for _, text in stamps], dtype=pl.String)
         times = self._parsed(texts, [line for line, _ in stamps])
         for time in np.unique(times).tolist():
             if self._last is not None and time > self._last:
                 self._before[time] = (time - self._last) / NS
             self._last = max(time, self._last or time)
         return [int(time) for time in times]
+
+    def time(self, line: int, text: str) -> int:
+        """As `times`, of one stamp: rows of one look share theirs, and each parse takes as long as that of hundreds."""
+        if self._latest is None or self._latest[0] != text:
+            self._latest = text, self.times([(line, text)])[0]
+        return self._latest[1]
 
     def seconds(self, time: int) -> float | None:
         """Since the moment before in this log; None for the first."""

@@ -11,6 +11,8 @@ _COMMAS = r"^[+-]?\d{1,3}(,\d{3}){2,}$"
 _DOTS = r"^[+-]?\d{1,3}(\.\d{3}){2,}$"
 _GROUPS = re.compile(r"-?[1-9]\d{0,2}([.,'\u2019\u00a0\u202f ])\d{3}(?:\1\d{3})*(?:[.,]0+)?")
 """A whole number in groups of thousands."""
+_PLAIN = 18
+"""Digits of a count that needs no closer look: logs have millions of them."""
 
 
 def floats(name: str) -> pl.Expr:
@@ -52,6 +54,8 @@ def plain_number(text: str) -> float | None:
 
 def whole_number(text: str) -> float | None:
     """A count, also in groups of thousands: "1.234" is 1234, as a count has no parts. None if it is none."""
+    if text.isdecimal() and len(text) <= _PLAIN:
+        return float(text)
     grouped = _GROUPS.fullmatch(text)
     value = plain_number(text.replace(grouped[1], "") if grouped else text)
     return value if value is not None and value.is_integer() else None

@@ -5,9 +5,8 @@ from __future__ import annotations
 import csv
 import io
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, NamedTuple
 
 from fathom.diagnose.source import encoding_of
 
@@ -23,17 +22,18 @@ TIMES = (
 """Names of columns that hold the time of a row, the surest first, in lower case; also without the low lines."""
 
 
-@dataclass(frozen=True)
-class Row:
+class Row(NamedTuple):
     """One row.
 
     Attributes:
         line: 1-based, of its end.
         cells: name in lower case to text without white space around it; all columns of the head.
+        names: the head's, the same list for all rows below it: what follows from a head is found once for each.
     """
 
     line: int
     cells: Mapping[str, str]
+    names: list[str]
 
 
 def names_in(line: str) -> tuple[str, list[str]] | None:
@@ -92,11 +92,10 @@ def rows(source: Source, needed: Sequence[set[str]], remedy: str) -> Iterator[Ro
                 raise source.error(f"no table: {problem}", "export it again", line=line) from None
             line = place + 1 + int(table.line_num)
             row = [cell.strip() for cell in cells]
-            again = [cell.casefold() for cell in row]
-            if any(wanted <= set(again) for wanted in needed):
+            if (again := _named(row, needed)) is not None:
                 names = again
             elif len(row) == len(names) and not _ruler(row):
-                yield Row(line, dict(zip(names, row, strict=True)))
+                yield Row(line, dict(zip(names, row, strict=True)), names)
             elif any(row) and not _ruler(row):
                 source.notes.skip("lines", "not as many cells as the head", 1, f"line {line}: {','.join(row)[:60]}")
 
@@ -113,12 +112,20 @@ def whole_lines(source: Source, text: Iterable[str]) -> Iterator[str]:
         source.unended(None)
 
 
+def _named(cells: Sequence[str], needed: Sequence[set[str]]) -> list[str] | None:
+    """The names in lower case where a row is a head; None for others. No name begins with a digit, as times do."""
+    if not cells or cells[0][:1].isdigit():
+        return None
+    names = [cell.casefold() for cell in cells]
+    return names if any(wanted <= set(names) for wanted in needed) else None
+
+
 def _ruler(cells: Sequence[str]) -> bool:
     """Sqlcmd's line of dashes below the head."""
-    return any(cells) and all(re.fullmatch(r"-+", cell) for cell in cells if cell)
+    return any(cells) and all(not cell.strip("-") for cell in cells)
 
 
-def time_column(source: Source, names: Mapping[str, str], remedy: str, line: int) -> str:
+def time_column(source: Source, names: Collection[str], remedy: str, line: int) -> str:
     """The name of the column that holds the time.
 
     Raises:

@@ -86,7 +86,7 @@ def _time(moments: Moments, number: int, text: str) -> int | None:
     if epoch:
         return int(Decimal(epoch[1] + (epoch[2] or "")) * NS)
     stamp = _ISO.match(text)
-    return moments.times([(number, stamp[1])])[0] if stamp else None
+    return moments.time(number, stamp[1]) if stamp else None
 
 
 IMPORTER = Importer(

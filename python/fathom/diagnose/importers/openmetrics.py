@@ -94,7 +94,7 @@ class _Reader:
 
 def _stamp(moments: Moments, line: int, text: str) -> int:
     if not re.fullmatch(r"[\d.]+", text):
-        return moments.times([(line, text)])[0]
+        return moments.time(line, text)
     seconds = float(text)
     return moment(seconds / 1000 if seconds > 1e11 else seconds)
 

@@ -28,9 +28,12 @@ def read(source: Source) -> Iterator[Block]:
     rows, moments, views = Rows(), Moments(source), postgresql.Views(None)
     sessions: list[Mapping[str, Any]] = []
     looked: int | None = None
+    names: list[str] = []
     for row in tables.rows(source, _NEEDED, _REMEDY):
-        time = moments.times([(row.line, row.cells[tables.time_column(source, row.cells, _REMEDY, row.line)])])[0]
-        view = postgresql.view_of(list(row.cells))
+        if row.names is not names:
+            names, view = row.names, postgresql.view_of(row.names)
+            column = tables.time_column(source, row.cells, _REMEDY, row.line)
+        time = moments.time(row.line, row.cells[column])
         if view == "pg_stat_activity":
             if looked is not None and time != looked:
                 views.add(rows, looked, view, sessions)

@@ -170,7 +170,7 @@ def _moment(moments: Moments, line: int, stamp: str) -> int:
     if re.fullmatch(r"\d{9,11}", stamp):
         return int(stamp) * NS
     local = re.sub(r" (?!UTC$)[A-Z]{2,5}$", "", stamp)
-    return moments.times([(line, local)])[0]
+    return moments.time(line, local)
 
 
 def _add(source: Source, rows: Rows, time: int, seconds: float | None, host: str | None, line: _Line) -> None:

@@ -7,6 +7,7 @@ with `sys.master_files`; without one the ids are the names.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from typing import NamedTuple
 
 from fathom.diagnose import tables
 from fathom.diagnose.counters import Counted, Differences
@@ -64,19 +65,21 @@ def read(source: Source) -> Iterator[Block]:
     rows, moments = Rows(), Moments(source)
     files, waits = Differences(_FILE), Differences(_WAIT)
     sizes: dict[str, float] = {}
+    head: _Head | None = None
     for row in tables.rows(source, (_FILES, _WAITS), _REMEDY):
         cells = row.cells
-        time = moments.times([(row.line, cells[tables.time_column(source, cells, _REMEDY, row.line)])])[0]
-        host = cells.get("server_name") or cells.get("servername") or cells.get("host") or None
-        is_wait = set(cells) >= _WAITS
-        numbers = _counts(source, row, _WAIT if is_wait else _FILE)
-        if is_wait:
+        if head is None or head.names is not row.names:
+            head = _head(source, row)
+        time = moments.time(row.line, cells[head.time])
+        host = None if head.host is None else cells[head.host] or None
+        if head.is_wait:
             name = cells["wait_type"]
             if name.startswith(_HARMLESS):
                 source.notes.skip("waits", "of background tasks without work", 1, name)
             else:
-                waits.add(rows, time, (host, name, Layer.DATABASE_WAIT), numbers)
+                waits.add(rows, time, (host, name, Layer.DATABASE_WAIT), _counts(source, row, head))
         else:
+            numbers = _counts(source, row, head)
             file, size = _file(cells), numbers.get("size_on_disk_bytes")
             if file not in sizes:
                 source.notes.fact("database", cells.get("database_name") or cells.get("db_name"), file)
@@ -89,9 +92,29 @@ def read(source: Source) -> Iterator[Block]:
     yield from rows.take()
 
 
-def _counts(source: Source, row: tables.Row, counted: Counted) -> dict[str, float | None]:
+class _Head(NamedTuple):
+    """What a head says of the rows below it: the columns of the time, of the server's name and of its counters."""
+
+    names: list[str]
+    is_wait: bool
+    time: str
+    host: str | None
+    counters: list[str]
+
+
+def _head(source: Source, row: tables.Row) -> _Head:
+    is_wait = set(row.names) >= _WAITS
+    counted = _WAIT if is_wait else _FILE
+    host = next((name for name in ("server_name", "servername", "host") if name in row.cells), None)
+    time = tables.time_column(source, row.cells, _REMEDY, row.line)
+    return _Head(row.names, is_wait, time, host, [name for name in row.cells if name in counted.counters])
+
+
+def _counts(source: Source, row: tables.Row, head: _Head) -> dict[str, float | None]:
     """The row's counters. All of them are whole numbers, which some tools export with separators of thousands."""
-    numbers = {name: whole_number(cell) for name, cell in row.cells.items() if name in counted.counters}
+    numbers = {name: whole_number(row.cells[name]) for name in head.counters}
+    if None not in numbers.values():
+        return numbers
     for name, value in numbers.items():
         if value is None and row.cells[name] not in {"", "NULL"}:
             example = f'line {row.line}: {name} "{row.cells[name][:40]}"'

@@ -72,6 +72,56 @@ def test_a_wait_in_the_kernel_or_two_devices_leave_it_open(tmp_path: Path, kerne
     assert "the logs do not show where below it" in found.verdict.sentence
 
 
+def written(path: Path, columns: dict[str, np.ndarray]) -> Path:
+    rows = [[f"{value:.4f}" for value in row] for row in zip(*columns.values(), strict=True)]
+    path.write_text(pdh(rows, list(columns), zone="(PDH-CSV 4.0) (UTC)(0)", times=stamps(COUNT)))
+    return path
+
+
+def host_of_two(path: Path, data_ms: np.ndarray, log_ms: np.ndarray) -> Path:
+    """A virtual disk for data at 1,300 IOPS and one for the log at 200, each on a device of its own."""
+    random, columns = np.random.default_rng(2), {}
+    for place, (rate, wait) in enumerate(((1300, data_ms), (200, log_ms))):
+        rates, lun = rate * random.uniform(0.7, 1.3, COUNT), rf"\\esx1\Physical Disk SCSI Device(naa.{place})"
+        columns |= {
+            rf"\\esx1\Virtual Disk(sql01:scsi{place}:0)\Reads/sec": rates,
+            rf"\\esx1\Virtual Disk(sql01:scsi{place}:0)\Average MilliSec/Read": wait,
+            rf"{lun}\Commands/sec": rates,
+            rf"{lun}\Queued Commands": np.zeros(COUNT),
+            rf"{lun}\Average Driver MilliSec/Command": wait,
+            rf"{lun}\Average Kernel MilliSec/Command": np.full(COUNT, 0.01),
+        }
+    return written(path, columns)
+
+
+def test_each_disk_is_looked_for_on_a_device_of_its_own(tmp_path: Path) -> None:
+    """The device of the data does as much as the log, and more."""
+    found = diagnosed(host_of_two(tmp_path / "log", np.full(COUNT, 18.0), np.full(COUNT, 13.5)))
+    slow = {each.subject: each.what for each in found.findings if each.rule == "L2"}
+    assert "18.0 ms of it is below the host" in slow["sql01:scsi0:0"]
+    assert "13.5 ms of it is below the host" in slow["sql01:scsi1:0"]
+
+
+@pytest.mark.parametrize(("guest_ms", "below"), [(18.2, True), (31.0, False)])
+def test_the_guests_log_does_not_hide_what_the_hosts_shows(tmp_path: Path, guest_ms: float, below: bool) -> None:
+    host = host_of_two(tmp_path / "host", np.full(COUNT, 18.0), np.full(COUNT, 0.9))
+    rates = 1300 * np.random.default_rng(2).uniform(0.7, 1.3, COUNT)
+    disk = r"\\SQL01\PhysicalDisk(0 D:)"
+    columns = {rf"{disk}\Disk Reads/sec": rates, rf"{disk}\Avg. Disk sec/Read": np.full(COUNT, guest_ms / 1e3)}
+    found = diagnosed(host, written(tmp_path / "guest", columns))
+    words = next(each.what for each in found.findings if each.rule == "L2" and each.subject == "0 D:")
+    assert ("18.0 ms of it is below the host, in the array or the fabric" in words) is below
+    assert (found.verdict.rule == "L2") is below
+
+
+def test_a_slow_array_is_told_with_the_whole_slow_time(tmp_path: Path) -> None:
+    """Few of the moments are above what is slow beyond doubt."""
+    slow = np.where(np.arange(COUNT) >= COUNT // 3, 1.0, 0.07) * np.tile([17.0, 18.0, 19.0, 21.0, 18.0], COUNT // 5)
+    found = diagnosed(host_of_two(tmp_path / "log", slow, np.full(COUNT, 0.9)))
+    assert found.verdict.rule == "D4"
+    assert "DAVG 18.0 ms, KAVG 0.0100 ms, nothing queued, in 67 % of" in found.findings[0].evidence[0].sentence
+
+
 @pytest.mark.parametrize(("device", "name"), [("naa.600a0980", "naa.600a0980"), ("naa.1;reboot", "naa.ID")])
 def test_a_deeper_queue_begins_in_the_adapters_module(tmp_path: Path, device: str, name: str) -> None:
     """A device takes no more than the module allows: the last command alone has no effect."""

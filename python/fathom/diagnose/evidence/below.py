@@ -1,5 +1,5 @@
-"""Where the time of a virtual disk goes: below its hypervisor, or between the virtual disk and its device; and that of
-an NFS mount: on the network and the file server, or in the client.
+"""Where the time of a virtual disk goes, or of the guest's disk that is on one: below its hypervisor, or between the
+virtual disk and its device; and that of an NFS mount: on the network and the file server, or in the client.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ import numpy as np
 from fathom.diagnose.evidence.join import onto
 from fathom.diagnose.evidence.load import middle
 from fathom.diagnose.evidence.mounts import at_server, server_of
+from fathom.diagnose.evidence.slots import does_the_same, virtual_disk_of
 from fathom.diagnose.evidence.surroundings import is_mount, is_virtio
 from fathom.diagnose.evidence.words import number, seen, time
 from fathom.diagnose.metrics import Layer
@@ -24,6 +25,8 @@ if TYPE_CHECKING:
 
 _MOST, _LITTLE = 0.5, 0.3
 """Parts of a virtual disk's latency that a device explains, and that it does not."""
+_SEEN = 0.8
+"""Part of a guest's latency that its virtual disk must have for the time to be below it."""
 _CARRIES = 0.8
 """Part of the virtual disk's rate that a device must do to be the one that it is on."""
 _MORE = 2.0
@@ -95,13 +98,19 @@ class Located:
 
 
 def located(system: System, disk: Device, slow: Flags) -> Located | None:
-    """The layer below a virtual disk in which its time is; None where the logs do not tell, or a queue does."""
+    """The layer below a virtual disk, a guest's disk or a mount in which its time is; None where the logs do not tell, or
+    a queue does.
+    """
     if is_mount(disk):
         return _of_mount(system, disk, slow)
-    lun = _device_of(system, disk, slow) if disk.layer is Layer.VIRTUAL_DISK else None
-    if lun is None:
+    virtual = disk if disk.layer is Layer.VIRTUAL_DISK else virtual_disk_of(system, disk, slow)
+    lun = None if virtual is None else _device_of(system, disk, virtual, slow)
+    if virtual is None or lun is None:
         return None
     whole = middle(disk.values("latency_s")[slow])
+    # What a guest's disk waits for above its virtual disk is no time of the host's.
+    if not middle(onto(disk, virtual, "latency_s")[slow]) >= _SEEN * whole:
+        return None
     device, kernel = (middle(onto(disk, lun, metric)[slow]) for metric in ("device_latency_s", "kernel_latency_s"))
     queued = middle(onto(disk, lun, "queued")[slow])
     if not kernel <= _LITTLE * whole or queued > 0:
@@ -115,7 +124,7 @@ def located(system: System, disk: Device, slow: Flags) -> Located | None:
         return Located(words, (said,), (_LIMIT,))
     if device < _MOST * whole:
         return None
-    done, asked = middle(onto(disk, lun, "iops")[slow]), _asked(system, disk, slow)
+    done, asked = middle(onto(disk, lun, "iops")[slow]), _asked(system, disk, virtual.host, slow)
     if not done >= _MORE * asked:
         return Located(f"{time(device)} of it is below the host, in the array or the fabric", (said,), (_ARRAY,))
     words = (
@@ -147,18 +156,24 @@ def _of_mount(system: System, disk: Device, slow: Flags) -> Located | None:
     return Located(f"{time(trip)} of it is in the network or on the file server", (seen(disk, said, slow),), (remedy,))
 
 
-def _asked(system: System, disk: Device, slow: Flags) -> float:
-    """What the virtual disks of the host ask together at these moments."""
-    disks = [each for each in system.of(Layer.VIRTUAL_DISK) if each.host == disk.host]
+def _asked(system: System, disk: Device, host: str | None, slow: Flags) -> float:
+    """What the virtual disks of the host ask together at these moments of a disk."""
+    disks = [each for each in system.of(Layer.VIRTUAL_DISK) if each.host == host]
     return float(np.nansum([middle(onto(disk, each, "iops")[slow]) for each in disks]))
 
 
-def _device_of(system: System, disk: Device, slow: Flags) -> Device | None:
-    """The only device of the host that does as much as the virtual disk; None where there are several."""
+def _device_of(system: System, disk: Device, virtual: Device, slow: Flags) -> Device | None:
+    """The only device of the host that does as much as the virtual disk. Of several, the only one that follows its rate
+    and takes most of its time; None where that is not one either.
+    """
     own = middle(disk.values("iops")[slow])
     found = [
         lun for lun in system.of(Layer.HOST_DEVICE)
-        if lun.host == disk.host and lun.has("device_latency_s")
+        if lun.host == virtual.host and lun.has("device_latency_s")
         and middle(onto(disk, lun, "iops")[slow]) >= _CARRIES * own
     ]  # fmt: skip
+    if len(found) > 1:
+        least = _MOST * middle(disk.values("latency_s")[slow])
+        takes = [lun for lun in found if middle(onto(disk, lun, "device_latency_s")[slow]) >= least]
+        found = [lun for lun in takes if does_the_same(disk, lun, slow)]
     return found[0] if len(found) == 1 else None

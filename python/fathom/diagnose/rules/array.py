@@ -21,6 +21,10 @@ if TYPE_CHECKING:
 SLOW_S = 0.020
 _PART, _OUTSTANDING = 0.05, 0.5
 """Share of the moments with I/O, and commands outstanding in them, from which people wait for it."""
+_KERNEL_S = 0.002
+"""KAVG from which commands wait in the host as well."""
+_AS_SLOW = 0.6
+"""Part of the latency beyond doubt from which other moments belong to the same slow time."""
 _LARGE_BYTES = 128 * 1024
 """Mean size of commands that take long for their size, in a time in which the others are not slow."""
 
@@ -30,12 +34,14 @@ def examine(system: System) -> Iterator[Finding]:
     for lun in system.of(Layer.HOST_DEVICE):
         device, kernel = _below(lun), np.nan_to_num(lun.values("kernel_latency_s"))
         used = (lun.values("iops") > 0) & np.isfinite(device)
-        slow = used & (device > SLOW_S) & (kernel < 0.002) & ~(lun.values("queued") > 0)
+        slow = used & (device > SLOW_S) & (kernel < _KERNEL_S) & ~(lun.values("queued") > 0)
         if slow.sum() < max(FEWEST, _PART * used.sum()) or middle((lun.values("iops") * device)[slow]) < _OUTSTANDING:
             continue
         if slow.sum() < 0.5 * used.sum() and middle(lun.values("size_bytes")[slow]) >= _LARGE_BYTES:
             continue
         harm = of_storage(system)
+        # As slow as what is beyond doubt: the moments above a threshold alone are its tail.
+        slow = used & (device >= _AS_SLOW * middle(device[slow])) & (kernel < _KERNEL_S) & ~(lun.values("queued") > 0)
         yield Finding(
             "D4",
             lun.name,

@@ -98,8 +98,8 @@ class Located:
 
 
 def located(system: System, disk: Device, slow: Flags) -> Located | None:
-    """The layer below a virtual disk, a guest's disk or a mount in which its time is; None where the logs do not tell, or
-    a queue does.
+    """The layer below a virtual disk, a guest's disk or a mount in which its time is; None where the logs do not tell,
+    or a queue does.
     """
     if is_mount(disk):
         return _of_mount(system, disk, slow)

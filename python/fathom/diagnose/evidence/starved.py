@@ -37,6 +37,7 @@ if TYPE_CHECKING:
     from fathom.diagnose.evidence.system import System
 
 _FEWEST = 3
+_READY_AND_RUN = ("cpu_ready_percent", "cpu_run_percent")
 _MOSTLY, _SELDOM = 0.7, 0.2
 """Shares of the slow time, and of the rest, in which processors are missing where they explain the slow time."""
 _PART, _MOST = 0.3, 0.5
@@ -58,6 +59,14 @@ def starved(system: System, disk: Device, slow: Flags) -> Elsewhere | None:
     return next(missing, None) or _above(system, disk, slow)
 
 
+def short_of_processors(system: System, disk: Device, slow: Flags) -> bool:
+    """Whether the disk's machine waited for processors in most of these moments, also where it always does."""
+    missing = [onto(disk, host, "cpu_steal_percent") >= STOLEN_PERCENT for host in _hosts(system, disk)]
+    for machine in _machines(system, disk):
+        missing.append(waited(*(onto(disk, machine, metric) for metric in _READY_AND_RUN)))
+    return any(each[slow].mean() >= _MOSTLY for each in missing)
+
+
 def _stolen(system: System, disk: Device, slow: Flags) -> Elsewhere | None:
     for host in _hosts(system, disk):
         steal = onto(disk, host, "cpu_steal_percent")
@@ -68,10 +77,8 @@ def _stolen(system: System, disk: Device, slow: Flags) -> Elsewhere | None:
 
 
 def _waiting(system: System, disk: Device, slow: Flags) -> Elsewhere | None:
-    every = machines(system)
-    named = [each for each in every if (each.device or "").casefold() == (disk.host or "").casefold()]
-    for machine in named or (every if len(every) == 1 else []):
-        ready, run = (onto(disk, machine, metric) for metric in ("cpu_ready_percent", "cpu_run_percent"))
+    for machine in _machines(system, disk):
+        ready, run = (onto(disk, machine, metric) for metric in _READY_AND_RUN)
         if _only_then(disk, waited(ready, run), np.isfinite(ready), slow):
             part = middle(missed(ready, run)[slow])
             wanted = f"for {share(part)} of the processor time that it wanted" if part >= 0 else "for processors"
@@ -94,7 +101,8 @@ def _full(system: System, disk: Device, slow: Flags) -> Elsewhere | None:
 def _above(system: System, disk: Device, slow: Flags) -> Elsewhere | None:
     """The time that a guest's disk takes and its virtual disk does not; a full queue between them is storage's."""
     below = virtual_disk_of(system, disk, slow)
-    if below is None or full_slots(system, disk, slow) is not None:
+    full = full_slots(system, disk, slow) is not None and not short_of_processors(system, disk, slow)
+    if below is None or full:
         return None
     whole, part = middle(disk.values("latency_s")[slow]), middle(onto(disk, below, "latency_s")[slow])
     if not part <= _PART * whole:
@@ -122,6 +130,13 @@ def _hosts(system: System, disk: Device) -> Iterator[Device]:
     for host in system.hosts:
         if host.host == disk.host or len(system.hosts) == 1:
             yield host
+
+
+def _machines(system: System, disk: Device) -> list[Device]:
+    """The disk's own virtual machine; the only one where none has its name."""
+    every = machines(system)
+    named = [each for each in every if (each.device or "").casefold() == (disk.host or "").casefold()]
+    return named or (every if len(every) == 1 else [])
 
 
 def _only_then(disk: Device, hit: Flags, known: Flags, slow: Flags) -> bool:

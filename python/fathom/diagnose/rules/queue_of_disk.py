@@ -12,12 +12,14 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from fathom.diagnose.evidence.harm import of_storage
+from fathom.diagnose.evidence.join import onto
 from fathom.diagnose.evidence.load import busy, middle, pinned, served
 from fathom.diagnose.evidence.load import plateau as plateau_of
 from fathom.diagnose.evidence.queues import above_device, deeper, whose
 from fathom.diagnose.evidence.saturation import at_ceiling
 from fathom.diagnose.evidence.slots import full_slots
 from fathom.diagnose.evidence.slow_time import slow_time
+from fathom.diagnose.evidence.starved import short_of_processors
 from fathom.diagnose.evidence.surroundings import is_mount
 from fathom.diagnose.evidence.tier import tier_of
 from fathom.diagnose.evidence.words import number, seen, share, time
@@ -44,17 +46,21 @@ def _in_guest(system: System, disk: Device) -> Finding | None:
     """The queue between a guest's disk and its virtual disk."""
     slow = slow_time(system, disk)
     slots = full_slots(system, disk, slow)
-    if slots is None:
+    if slots is None or short_of_processors(system, disk, slots.chosen):
         return None
-    harm = of_storage(system)
-    latency = middle(disk.values("latency_s")[slow])
+    harm, always = of_storage(system), (slots.chosen == slow).all()
+    latency, through = (
+        middle(each[slots.chosen]) for each in (disk.values("latency_s"), onto(disk, slots.below, "latency_s"))
+    )
+    when = "all the time" if always else f"at {time(through)}, however many wait"
+    part = "" if always else f"In {share(slots.chosen.sum() / slow.sum())} of the slow time "
     words = (
-        f"{number(slots.waiting)} requests are outstanding in the guest, at {time(latency)}; its virtual disk, "
-        f"{slots.below.name}, has {number(slots.level)} of them all the time: the depth of {slots.queue.name}."
+        f"{part}{number(slots.waiting)} requests are outstanding in the guest, at {time(latency)}; its virtual disk, "
+        f"{slots.below.name}, has {number(slots.level)} of them {when}: the depth of {slots.queue.name}."
     )
     return Finding(
         "D1", disk.name, f"The guest's queue below {disk.name} is full: it lets {slots.queue.depth} requests through.",
-        harm.severity, 0.85, (seen(disk, words, slow),), harm.sentence,
+        harm.severity, 0.85 if always else 0.75, (seen(disk, words, slots.chosen),), harm.sentence,
         "so many are at the virtual disk by chance, and the guest waits for its processors or a filter driver",
         deeper(system, [disk]),
     )  # fmt: skip

@@ -379,3 +379,28 @@ def test_a_damaged_archive_is_an_error(log: Path) -> None:
     log.write_bytes(log.read_bytes()[:-30])
     with pytest.raises(LogError, match="damaged"):
         reader.read([log])
+
+
+def test_a_heading_as_wide_as_the_table_above_it_is_no_row(log: Path) -> None:
+    """Rows are recognised before all else, as most lines are rows: sysstat before version 9 writes four words."""
+    heading = "Linux 2.6.18-8 (db{}) \t03/02/2026\n\n"
+    table = "Time: 22:00:{:02d}\nDevice: tps kB_read/s kB_wrtn/s\nsda {}.00 80.00 40.00\n"
+    parts = [heading.format(host) + "\n".join(table.format(5 * k, 10 + k) for k in range(6)) for host in (1, 2)]
+    log.write_text("".join(parts))
+    with reader.read([log]) as read:
+        assert set(read.series["host"]) == {"db1", "db2"}
+        assert set(read.series["device"]) == {"sda"}
+
+
+def test_means_of_no_requests_are_missing_and_others_are_not(log: Path) -> None:
+    lines = [HEADING]
+    for place in range(6):
+        reads = 0 if place % 2 else 100
+        lines.append(
+            f"2026-03-02T08:00:{5 * place:02d}+0000\nDevice r/s w/s r_await w_await areq-sz\n"
+            f"sda {reads}.00 0.00 {0.5 if reads else 0:.2f} 0.00 {8 if reads else 0}.00\n"
+        )
+    log.write_text("\n".join(lines))
+    assert values(log, "sda", "read_latency_s")[-4:] == [0.0005, None, 0.0005, None]
+    assert set(values(log, "sda", "write_latency_s")) == {None}
+    assert values(log, "sda", "size_bytes")[-4:] == [8192.0, None, 8192.0, None]

@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
@@ -17,6 +18,7 @@ import numpy as np
 
 from fathom.diagnose.clock import BY_COMMAS, NS, is_day_first, iso_ns, ns_of, zone_of
 from fathom.diagnose.facts import NOT_NEEDED
+from fathom.diagnose.iostat_columns import COLUMNS, Tables
 from fathom.diagnose.iostat_command import Command
 from fathom.diagnose.iostat_interval import Disks, Interval, excludes, interval_of
 from fathom.diagnose.iostat_start import first_is_since_start, only_is_since_start
@@ -28,27 +30,6 @@ from fathom.diagnose.table import Block, Rows, Series
 if TYPE_CHECKING:
     from fathom.diagnose.source import Source
 
-COLUMNS: dict[str, tuple[str, float]] = {
-    "r/s": ("read_iops", 1), "w/s": ("write_iops", 1), "d/s": ("discard_iops", 1), "f/s": ("flush_iops", 1),
-    "rkB/s": ("read_bytes_per_s", 1024), "wkB/s": ("write_bytes_per_s", 1024), "dkB/s": ("discard_bytes_per_s", 1024),
-    "rMB/s": ("read_bytes_per_s", 1 << 20), "wMB/s": ("write_bytes_per_s", 1 << 20),
-    "dMB/s": ("discard_bytes_per_s", 1 << 20),
-    "rsec/s": ("read_bytes_per_s", 512), "wsec/s": ("write_bytes_per_s", 512),
-    "rrqm/s": ("read_merges_per_s", 1), "wrqm/s": ("write_merges_per_s", 1),
-    "r_await": ("read_latency_s", 1e-3), "w_await": ("write_latency_s", 1e-3), "d_await": ("discard_latency_s", 1e-3),
-    "f_await": ("flush_latency_s", 1e-3), "await": ("latency_s", 1e-3),
-    "rareq-sz": ("read_size_bytes", 1024), "wareq-sz": ("write_size_bytes", 1024), "areq-sz": ("size_bytes", 1024),
-    "avgrq-sz": ("size_bytes", 512),
-    "aqu-sz": ("outstanding_mean", 1), "avgqu-sz": ("outstanding_mean", 1),
-    "util": ("busy_percent", 1), "%util": ("busy_percent", 1),
-    # Without -x: transfers and amounts only.
-    "tps": ("iops", 1), "kB_read/s": ("read_bytes_per_s", 1024), "kB_wrtn/s": ("write_bytes_per_s", 1024),
-    "kB_dscd/s": ("discard_bytes_per_s", 1024),
-    "MB_read/s": ("read_bytes_per_s", 1 << 20), "MB_wrtn/s": ("write_bytes_per_s", 1 << 20),
-    "Blk_read/s": ("read_bytes_per_s", 512), "Blk_wrtn/s": ("write_bytes_per_s", 512),
-}  # fmt: skip
-"""iostat's columns: metric, and what a unit of iostat's is in the metric's."""
-
 _UNITS = {"B": 1 / 1024, "k": 1.0, "M": 1024.0, "G": 1024.0**2, "T": 1024.0**3, "P": 1024.0**4}
 """Units of amounts in kB."""
 
@@ -56,13 +37,6 @@ _CPU = {
     "user": "cpu_user_percent", "system": "cpu_system_percent", "iowait": "cpu_iowait_percent",
     "steal": "cpu_steal_percent", "nice": "cpu_nice_percent",
 }  # fmt: skip
-
-_NO_EVENTS = {
-    "read_latency_s": "read_iops", "write_latency_s": "write_iops", "discard_latency_s": "discard_iops",
-    "flush_latency_s": "flush_iops", "read_size_bytes": "read_iops", "write_size_bytes": "write_iops",
-}  # fmt: skip
-_MEANS_OF_ALL = {"latency_s", "size_bytes"}
-"""Means that iostat prints as 0 where nothing was counted: there they are missing."""
 
 _TIMED = {
     "read_latency_s", "write_latency_s", "discard_latency_s", "flush_latency_s", "latency_s", "outstanding_mean",
@@ -126,20 +100,16 @@ def samples(
         start = 1
     untimed = _untimed(reports[start:], seconds[start:])
     source.notes.skip("devices", _UNTIMED, len(untimed), ", ".join(sorted(untimed)[:6]))
-    rows = Rows()
-    ignored: set[str] = set()
+    rows, tables = Rows(), Tables()
     columns_of = {device: columns for report in reports for device, columns in report.disks.items()}
     for time, length, report in zip(times[start:].tolist(), seconds[start:], reports[start:], strict=True):
         for device, columns in report.disks.items():
             if disk_of(device) in report.disks:
                 continue  # -p: a partition's requests are its disk's
-            ignored |= set(columns) - set(COLUMNS)
-            for metric, value in _columns(columns).items():
-                if not (device in untimed and metric in _TIMED):
-                    rows.add(time, length, Series(host, device, Layer.GUEST_DISK, metric), value)
+            tables.add(time, length, device, tuple(columns), tuple(columns.values()))
         for device in sorted(report.unread & columns_of.keys() - report.disks.keys()):
-            for metric in _columns(columns_of[device]):
-                rows.add(time, length, Series(host, device, Layer.GUEST_DISK, metric), None)
+            lacking = tuple(columns_of[device])
+            tables.add(time, length, device, lacking, (math.nan,) * len(lacking))
         for name, value in _cpu(report.cpu).items():
             rows.add(time, length, Series(host, None, Layer.HOST, name), value)
         yield from rows.take_if()
@@ -148,7 +118,9 @@ def samples(
         # A remark between the reports is no device.
         if count >= max(_FEWEST_UNREAD, len(reports) / 2):
             source.notes.fact("unread_device", count, device)
+    ignored = tables.columns - set(COLUMNS)
     source.notes.skip("columns", NOT_NEEDED, len(ignored), ", ".join(sorted(ignored)[:6]))
+    yield from tables.take(host, dict.fromkeys(untimed, _TIMED))
     yield from rows.take()
 
 
@@ -201,6 +173,8 @@ def _untimed(reports: Sequence[Report], seconds: Sequence[float | None]) -> set[
     timed: set[str] = set()
     for report, length in zip(reports, seconds, strict=True):
         for device, columns in report.disks.items():
+            if device in timed:
+                continue
             rate = sum(columns.get(name, 0.0) for name in ("r/s", "w/s"))
             requests[device] = requests.get(device, 0.0) + rate * (length or 1.0)
             times = [value for name, value in columns.items() if name in COLUMNS and COLUMNS[name][0] in _TIMED]
@@ -229,7 +203,7 @@ def is_head(words: Sequence[str]) -> bool:
     The head of sar's means at the end (`Average: DEV tps ...`, `Durchschn.: DEV ...`) looks like one behind the name of
     a host; only sar has DEV, in every language.
     """
-    if not words or words[0][:1].isdigit() or "DEV" in words:
+    if not words or words[0][:1].isdigit() or words[-1][:1].isdigit() or "DEV" in words:
         return False
     return sum(word in COLUMNS for word in words) >= 3
 
@@ -244,18 +218,6 @@ def amount(text: str, column: str) -> float | None:
         return value
     value = plain_number(text[:-1])
     return None if value is None else value * _UNITS[text[-1]] / (1024 if "MB" in column else 1)
-
-
-def _columns(columns: Mapping[str, float]) -> dict[str, float | None]:
-    found: dict[str, float | None] = {
-        COLUMNS[name][0]: value * COLUMNS[name][1] for name, value in columns.items() if name in COLUMNS
-    }
-    if found.get("iops") == 0 or found.get("read_iops") == found.get("write_iops") == 0:
-        found |= dict.fromkeys(_MEANS_OF_ALL & found.keys())
-    for mean, rate in _NO_EVENTS.items():
-        if mean in found and found.get(rate) == 0:
-            found[mean] = None
-    return found
 
 
 def _cpu(shares: Mapping[str, float]) -> dict[str, float]:
@@ -400,11 +362,13 @@ _EAST_TIME = re.compile(r"(\d\d)[时時시] ?(\d\d)[分분] ?(\d\d)[秒초]")
 
 def digits_only(text: str) -> str:
     """Dates and times as other languages write them: Chinese, Japanese and Korean name the parts behind them."""
-    return _EAST_TIME.sub(r"\1:\2:\3", _EAST_DATE.sub(r"\1-\2-\3", text))
+    return text if text.isascii() else _EAST_TIME.sub(r"\1:\2:\3", _EAST_DATE.sub(r"\1-\2-\3", text))
 
 
 def labelled_time(text: str) -> str | None:
     """The time of `Time: 22:00:05`, as iostat before version 10 writes it, in any language; None for other lines."""
+    if ":" not in text and "\uff1a" not in text:
+        return None
     label, colon, time = text.replace("\uff1a", ":", 1).partition(":")
     time = digits_only(time.strip())
     return time if colon and label.strip().isalpha() and _TIME.fullmatch(time) else None

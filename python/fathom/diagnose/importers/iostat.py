@@ -6,13 +6,13 @@ Where grep left one head only, a device that comes again begins the next report.
 
 from __future__ import annotations
 
+import math
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from fathom.diagnose.importer import Importer
 from fathom.diagnose.iostat import (
-    COLUMNS,
     Lone,
     Report,
     amount,
@@ -23,6 +23,7 @@ from fathom.diagnose.iostat import (
     parted,
     samples,
 )
+from fathom.diagnose.iostat_columns import COLUMNS
 from fathom.diagnose.iostat_command import Command, command_of
 from fathom.diagnose.numbers import plain_number
 from fathom.diagnose.source import Head, Source
@@ -88,7 +89,11 @@ class _Stream:
     def line(self, number: int, line: str) -> Iterator[Block]:
         """The samples that a line ends: those above the heading or the command line of another recording."""
         before, text = parted(line)
-        if self._continues(text.split()):
+        words = text.split()
+        if self._continues(words):
+            return
+        if self._table is not None and self._table.surely_has(words):
+            self._row(number, before, words, self._table)
             return
         heading = heading_of(text)
         if heading:
@@ -255,6 +260,11 @@ class _Table:
         """Words of a row."""
         return len(self.columns) + (self.name is not None)
 
+    def surely_has(self, words: list[str]) -> bool:
+        """Whether words are a row beyond doubt, as most lines are: nothing else has to be ruled out then."""
+        numbers = len(words) == self.width and self.name != -1 and words[-1][:1].isdigit() and words[1][:1].isdigit()
+        return numbers and words[0] != "Linux" and not words[0].endswith(":")
+
 
 def _is_column(word: str) -> bool:
     return word in COLUMNS or word == "svctm" or word[:1] == "%" or word.endswith(("/s", "-sz"))
@@ -269,13 +279,24 @@ def _numbers(
     if name is not None and "." in name and plain_number(name) is not None:
         source.notes.skip("lines", "no name of a device", 1, f"line {number}: {' '.join(words)[:60]}")
         return None
-    values = [amount(cell, column) for cell, column in zip(cells, table.columns, strict=False)]
-    if len(cells) != len(table.columns) or any(value is None for value in values):
+    values: Sequence[float | None] = _plain(cells) or [
+        amount(cell, column) for cell, column in zip(cells, table.columns, strict=False)
+    ]
+    if len(cells) != len(table.columns) or None in values:
         # Only the end of a recording may be cut: a row in the middle that does not fit is noted as well.
         example = f"line {number}: {' '.join(words)[:60]}"
         source.notes.skip("lines", "not as many numbers as the table's head", 1, example)
         return None
     return name, {column: value for column, value in zip(table.columns, values, strict=True) if value is not None}
+
+
+def _plain(cells: list[str]) -> list[float] | None:
+    """The numbers of a row without units; None where one is none, or has no end."""
+    try:
+        values = [float(cell) for cell in cells]
+    except ValueError:
+        return None
+    return values if math.isfinite(sum(values)) else None
 
 
 IMPORTER = Importer("iostat", "iostat, text (sysstat)", recognise, read, "S_TIME_FORMAT=ISO iostat -xty 1")

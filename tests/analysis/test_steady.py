@@ -11,7 +11,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from fathom.analysis.interval import Floats
-from fathom.analysis.series import FEWEST_SAMPLES, RATE, VOLUME_TRAFFIC, Series, measured_series, series_of
+from fathom.analysis.model import RATE
+from fathom.analysis.series import FEWEST_SAMPLES, VOLUME_TRAFFIC, Series, measured_series, series_of
 from fathom.analysis.steady import judge, long_run_variance, steady_state, warm_up
 from fathom.results import Run
 

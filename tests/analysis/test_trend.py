@@ -10,9 +10,9 @@ import pytest
 from analysis.conftest import COMPARE
 from fathom.analysis.compare import compare_all
 from fathom.analysis.interval import Floats
-from fathom.analysis.model import SteadyState, Verdict
+from fathom.analysis.model import RATE, SteadyState, Verdict
 from fathom.analysis.rules import rules_of
-from fathom.analysis.series import RATE, Series
+from fathom.analysis.series import Series
 from fathom.analysis.steady import judge, thirds_of
 from fathom.analysis.trend import trend_between, trend_of
 from fathom.results import Run

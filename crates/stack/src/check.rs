@@ -40,6 +40,7 @@ impl Volumes {
         self.report_sharing(roots, &used, diagnostics);
         self.report_read_only(&used, diagnostics);
         self.report_unlike_in_group(&used, diagnostics);
+        self.report_gates(&used, diagnostics);
         if clock == Clock::Virtual {
             for node in used.iter().map(|index| &self.nodes[*index]).filter(|node| node.outside) {
                 let message = format!("`{}` reaches outside of the simulation", node.kind);
@@ -201,6 +202,24 @@ impl Volumes {
                 let message = format!("it is {other} here and {one} in `{}` of the same group", first.name);
                 let help = format!("a group has one cache: say the same `{key}` in each of its volumes");
                 diagnostics.push(node.problem(&self.source, Some(key), Problem::new(message, help)));
+            }
+        }
+    }
+
+    /// Gates through which a request would go twice: below a volume that goes through the same one.
+    fn report_gates(&self, used: &[usize], diagnostics: &Diagnostics) {
+        for node in used.iter().map(|index| &self.nodes[*index]) {
+            let Some(gate) = node.blueprint.gate() else { continue };
+            let below = self.used(self.children(node).iter().map(|child| self.nodes[*child].name.as_str()));
+            let mut same = below.iter().map(|index| &self.nodes[*index]);
+            if let Some(lower) = same.find(|lower| lower.blueprint.gate() == Some(gate)) {
+                let message = format!(
+                    "`{}` is below it and shares `{}`, too: each request would count twice",
+                    lower.name,
+                    gate.escape_debug()
+                );
+                let help = "take one of them out, or give it another name after `shared`";
+                diagnostics.push(node.problem(&self.source, Some("shared"), Problem::new(message, help)));
             }
         }
     }

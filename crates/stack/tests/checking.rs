@@ -115,6 +115,26 @@ fn volumes_of_one_write_back_group_share_its_cache_and_nothing_else() {
 }
 
 #[test]
+fn a_request_goes_through_a_shared_gate_once() {
+    let throttle = |name: &str, backing: &str, gate: &str| {
+        format!(
+            "[volumes.{name}]\nkind = \"throttle\"\nbacking = \"{backing}\"\niops = 100\nshared = \"{gate}\"\n"
+        )
+    };
+    let stacked = |gate: &str| {
+        format!("use = [\"u\"]\n{DEVICES}{}{}", throttle("t", "a", "x"), throttle("u", "t", gate))
+    };
+    one(
+        &stacked("x"),
+        "volumes.u.shared: `t` is below it and shares `x`, too: each request would count twice",
+    );
+    assert_eq!(mistakes(&stacked("y"), Clock::Virtual), [""; 0]);
+    let beside =
+        format!("use = [\"t\", \"u\"]\n{DEVICES}{}{}", throttle("t", "a", "x"), throttle("u", "b", "x"));
+    assert_eq!(mistakes(&beside, Clock::Virtual), [""; 0]);
+}
+
+#[test]
 fn a_volume_has_one_user_in_a_run() {
     let on = |name: &str| format!("[volumes.{name}]\nkind = \"sector\"\nbacking = \"a\"\n");
     let both = DEVICES.to_owned() + &on("x") + &on("y");

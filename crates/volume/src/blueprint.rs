@@ -243,6 +243,11 @@ pub trait Blueprint: std::fmt::Debug {
         Vec::new()
     }
 
+    /// The queue that it shares with others of the same name, through which each request goes once; None if it shares none.
+    fn gate(&self) -> Option<&str> {
+        None
+    }
+
     /// The file or block device that holds its data; None if this program holds it, or another one.
     fn file(&self) -> Option<NamedFile<'_>> {
         None

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from fathom.analysis.model import Analysis
@@ -31,6 +31,8 @@ def figures_in_words(analysis: Analysis, study: Mapping[str, Any], runs: Sequenc
     """A sentence for each of the first variants: its rate, throughput, mean and p99 latency."""
     variants = list({variant_key(s.variant): s.variant for s in analysis.summaries}.values())
     said = [_sentence_of(analysis, variant, study, of_variant(runs, variant)) for variant in variants[:_MOST]]
+    if analysis.metric and said and not any(analysis.metric in means(analysis, variant) for variant in variants):
+        said.insert(0, f"No run measured the {short(analysis.metric)}.")
     more = len(variants) - _MOST
     return [text for text in said if text] + (
         [f"{more} further {'variant' if more == 1 else 'variants'} below."] if more > 0 else []
@@ -76,14 +78,37 @@ def _word(name: str) -> str:
 def limit_met(runs: Sequence[Run], found: Mapping[str, float], within: float = _SAME) -> str | None:
     """The limit that a volume states and the runs have met, in words; None where none was."""
     for run in runs:
-        for name, value in run.facts.items():
-            if not name.startswith("volumes."):
-                continue
-            where, _, word = name.removeprefix("volumes.").rpartition(".")
+        for where, word, value in _stated(run):
             met = _met(word, value, found, within)
             if met is not None:
                 return f"{where}: {met}"
     return None
+
+
+def own_limit_met(runs: Sequence[Run]) -> str | None:
+    """The limit that a volume states and has met by what it did itself, as one below a cache; None where none was."""
+    for run in runs:
+        for where, word, value in _stated(run):
+            met = _met(word, value, _own_rates(run, where), _SAME)
+            if met is not None:
+                return f"{where}: {met}"
+    return None
+
+
+def _stated(run: Run) -> Iterator[tuple[str, str, str]]:
+    """Facts of volumes: the volume, the fact's word, its value."""
+    for name, value in run.facts.items():
+        if name.startswith("volumes."):
+            where, _, word = name.removeprefix("volumes.").rpartition(".")
+            yield where, word, value
+
+
+def _own_rates(run: Run, volume: str) -> dict[str, float]:
+    counted = run.volumes.get(volume, {})
+    kinds = [counted.get(op, {}) for op in ("read", "write")]
+    length = run.measured_s or math.inf
+    columns = (("iops", "count", 1.0), ("mb_per_s", "bytes", 1e6))
+    return {metric: sum(kind.get(column, 0) for kind in kinds) / length / scale for metric, column, scale in columns}
 
 
 def _met(word: str, value: str, found: Mapping[str, float], within: float) -> str | None:

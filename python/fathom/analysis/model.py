@@ -486,6 +486,10 @@ class LittleAudit:
     sentence: str
 
 
+RATE = "the rate"
+"""What a series is that is not another's, as sentences name it."""
+
+
 @dataclass(frozen=True)
 class SteadyState:
     """Whether one run's series was level: warm-up cut by MSER-5, change points by least squares, thirds for its trend.
@@ -509,7 +513,7 @@ class SteadyState:
     warm_up_bias: float = 0.0
     thirds: tuple[float, ...] = ()
     error: float = 0.0
-    what: str = "the rate"
+    what: str = RATE
 
 
 @dataclass(frozen=True)

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from fathom.analysis.interval import Floats
+from fathom.analysis.model import RATE
 from fathom.results import Run
 from fathom.samples import Intervals, Rows, floats, having, ratio
 
@@ -17,7 +18,7 @@ if TYPE_CHECKING:
 FEWEST_SAMPLES = 16
 _SLACK_S = 1e-6
 """Rounding of the ends of intervals."""
-RATE, LATENCY, VOLUME_TRAFFIC = "the rate", "the latency", "the volume traffic of a transaction"
+LATENCY, VOLUME_TRAFFIC = "the latency", "the volume traffic of a transaction"
 
 
 @dataclass(frozen=True)

@@ -8,8 +8,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from fathom.analysis.figures import limit_met
-from fathom.analysis.model import SteadyState
-from fathom.analysis.series import RATE
+from fathom.analysis.model import RATE, SteadyState
 from fathom.analysis.variants import Variant, resolved, variant_key
 from fathom.analysis.words import percent, time
 from fathom.results import Run

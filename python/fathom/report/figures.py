@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from fathom.analysis.figures import RATES, latency_kinds, limit_met, means
+from fathom.analysis.figures import RATES, latency_kinds, limit_met, means, own_limit_met
 from fathom.analysis.model import Source, soonest
 from fathom.analysis.variants import Variant, matches, resolved
 from fathom.analysis.words import short
@@ -25,8 +25,9 @@ def figures(context: Context) -> list[Block]:
         if not found:
             continue
         # The mean over phases is a rate that nobody asked for.
+        runs = context.runs(variant)
         phased = bool(resolved(context.campaign.study, variant).get("phases"))
-        limit = MISSING if phased else limit_met(context.runs(variant), found) or _spent(context, variant)
+        limit = MISSING if phased else limit_met(runs, found) or _spent(context, variant) or own_limit_met(runs)
         names = [n for n in (*RATES, "mb_per_s", "outstanding", "errors") if n in context.measured]
         rates.append(
             (

@@ -208,6 +208,10 @@ impl Blueprint for Config {
         vec![self.backing.clone()]
     }
 
+    fn gate(&self) -> Option<&str> {
+        self.shared.as_deref()
+    }
+
     fn build(&self, env: &Env, name: &str, children: Vec<Handle>) -> Result<Handle> {
         let [backing] = <[Handle; 1]>::try_from(children).expect("a throttle has one volume below");
         let make = || Shared {

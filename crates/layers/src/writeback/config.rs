@@ -433,6 +433,10 @@ impl Settings {
             let message = format!("{limit} bytes are less than a segment of {}", self.segment);
             wrong.push(("dirty_limit", message, "give several segments, or leave it out"));
         }
+        if let Some((limit, size)) = self.dirty_limit.zip(self.size).filter(|(limit, size)| limit > size) {
+            let message = format!("{limit} bytes are more than the {size} of the cache device that are used");
+            wrong.push(("dirty_limit", message, "give less, or leave it out"));
+        }
         if self.lag_target == 0 {
             let message = "no write is in place when it is answered".to_owned();
             wrong.push(("lag_target", message, "give a span such as \"30s\""));

@@ -22,6 +22,7 @@ _STRONGER: dict[str, tuple[tuple[str, str], ...]] = {
            ("D26", _SOLD)),
     "D7": (("D5", "the limit is the lower one that holds without burst credits"),
            ("D20", "the step is the end of the credits, not another user"),
+           ("D1", "the rate is that without credits, so the queue is a consequence"),
            ("D26", _SOLD)),
     "D24": (("D20", "the latency is that of the requests that were caught in the stall"),),
     "D1": (("D26", _FULL_QUEUE),),

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from fathom.diagnose.evidence.bursts import spent_burst
 from fathom.diagnose.evidence.credits import BURST_IOPS, SPENT_PERCENT, without_credits
 from fathom.diagnose.evidence.ebs import LEAST_IOPS, MOST_MIB, described_type
 from fathom.diagnose.evidence.harm import of_storage
@@ -129,18 +130,17 @@ def _step(system: System, disk: Device) -> _Spent | None:
 
 def _lower(system: System, disk: Device) -> Iterator[Finding]:
     """A lower rate that never moves, wherever it began: a limit, of which bursts are the usual reason in a cloud."""
-    parts = slow_part(disk)
-    found = None if parts is None else fallen(disk, *parts)
-    if parts is None or found is None:
+    parts = _fallen(disk) or spent_burst(disk)
+    if parts is None:
         return
-    slow, rest = parts
+    slow, rest, found = parts
     harm = of_storage(system)
     before, level = (_said(found.metric, each) for each in (found.before, found.level))
     latency = disk.values("latency_s")
     words = (
         f"{before} at {time(middle(latency[rest]))} before; then {level} within "
         f"{number(max(100 * found.spread, _LEAST_PERCENT))} %, with {number(middle(disk.load[slow]))} outstanding at "
-        f"{time(middle(latency[slow]))}: others would leave now more and now less."
+        f"{time(middle(latency[slow]))}: others would leave now more and now less." + _size(system, disk, found)
     )
     known = _known(system, disk, found)
     # Google sells no bursts.
@@ -158,6 +158,21 @@ def _lower(system: System, disk: Device) -> Iterator[Finding]:
         "the burst balances of volume and instance are above zero in the slow time, and nobody set a limit",
         (_BALANCES,),
     )
+
+
+def _fallen(disk: Device) -> tuple[Flags, Flags, Fallen] | None:
+    """The slow time at a lower rate, the rest of the log, and what fell."""
+    parts = slow_part(disk)
+    found = None if parts is None else fallen(disk, *parts)
+    return None if parts is None or found is None else (*parts, found)
+
+
+def _size(system: System, disk: Device, found: Fallen) -> str:
+    """The gp2 that has so many IOPS without credits, where the volume may be one."""
+    may_be = is_in(system, "aws") and described_type(system, disk) in {None, "gp2"}
+    if found.metric != "iops" or not may_be or not LEAST_IOPS <= found.level < BURST_IOPS:
+        return ""
+    return f" A gp2 of {number(found.level / 3)} GiB has so many IOPS without credits."
 
 
 def _said(metric: str, rate: float) -> str:

@@ -70,3 +70,20 @@ def test_a_disk_that_is_slow_without_discards_is_not_slowed_by_them(tmp_path: Pa
         tmp_path / "log", np.where(DELETES, 3900.0, 92_000.0), np.where(DELETES, 1.94, 0.07), np.full(COUNT, 0.0)
     )
     assert found.verdict.outcome is not Outcome.LIMIT or found.verdict.rule != "D32"
+
+
+@pytest.mark.parametrize("always", [0.0, 20.0])
+def test_a_slow_time_of_discards_needs_no_other_user(tmp_path: Path, always: float) -> None:
+    """As much is asked beside them as otherwise, and done: the rate need not fall."""
+    reads = 900 * np.random.default_rng(5).lognormal(0, 0.2, COUNT)
+    discards = np.where(DELETES, 400.0, always)
+    found = log(tmp_path / "log", reads, np.where(DELETES, 16.0, 0.4), discards)
+    assert (found.verdict.rule, found.verdict.confidence) == ("D32", 0.65)
+    assert "D20" not in {each.rule for each in found.findings}
+
+
+def test_a_slow_time_of_a_part_of_the_discards_is_not_theirs(tmp_path: Path) -> None:
+    reads = 900 * np.random.default_rng(5).lognormal(0, 0.2, COUNT)
+    often = (np.arange(COUNT) % 3 == 0) * 400.0
+    found = log(tmp_path / "log", reads, np.where(DELETES, 16.0, 0.4), often)
+    assert found.verdict.rule == "D20"

@@ -32,7 +32,7 @@ def examine(system: System) -> Iterator[Finding]:
             f"Discards slow {disk.name}: reads and writes take {time(found.latency_s[1])} beside them and "
             f"{time(found.latency_s[0])} otherwise, {of_the_time(disk, found.beside)}.",
             harm.severity,
-            0.8,
+            found.sure,
             (seen(disk, _words(found), found.beside),),
             harm.sentence,
             "what deletes or moves the data slows the disk by itself, and its discards are only beside it",

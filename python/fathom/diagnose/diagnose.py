@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import TYPE_CHECKING
 
@@ -125,7 +125,8 @@ def diagnose_system(system: System) -> Diagnosis:
     checks = tuple(finding for rule in asked if rule.kind is Kind.CHECK for finding in found[rule])
     causes = resolved(_of(Kind.CAUSE, found))
     causes = sorted(unexplained(causes, _of(Kind.LOAD, found)), key=weight, reverse=True)
-    elsewhere, loads = (sorted(_of(kind, found), key=weight, reverse=True) for kind in (Kind.ELSEWHERE, Kind.LOAD))
+    elsewhere = sorted(_of(Kind.ELSEWHERE, found), key=weight, reverse=True)
+    loads = sorted(map(_no_defect, _of(Kind.LOAD, found)), key=weight, reverse=True)
     context = sorted(by_load(_of(Kind.CONTEXT, found), causes), key=weight, reverse=True)
     missing = _missing(system)
     rated = [device for device in system.devices if device.has("iops")]
@@ -157,6 +158,11 @@ def _usable(finding: Finding, system: System) -> Finding:
 
 def _of(kind: Kind, found: Mapping[Rule, tuple[Finding, ...]]) -> list[Finding]:
     return [finding for rule, findings in found.items() if rule.kind is kind for finding in findings]
+
+
+def _no_defect(load: Finding) -> Finding:
+    """A load with a warning at most: users may wait for it, and no storage fails them."""
+    return replace(load, severity=Severity.WARNING) if load.severity is Severity.CRITICAL else load
 
 
 def weight(finding: Finding) -> float:

@@ -35,10 +35,11 @@ _OUTSIDE = 0.05
 
 @dataclass(frozen=True)
 class Maintenance:
-    """What shows it, and what users lose by it."""
+    """What shows it, what users lose by it, and whether requests take longer meanwhile."""
 
     evidence: tuple[Evidence, ...]
     harm: Harm
+    slows: bool = False
 
 
 def reported(system: System, metric: str, what: str, waits: str) -> Maintenance | None:
@@ -71,7 +72,7 @@ def reported(system: System, metric: str, what: str, waits: str) -> Maintenance 
     slower = _slowest(system, [each for each, _ in running], metric, waits)
     if slower is None:
         return None if harm.sentence else Maintenance(tuple(found), NONE)
-    return Maintenance((found[0], slower, *found[1:]), harm)
+    return Maintenance((found[0], slower, *found[1:]), harm, slows=True)
 
 
 def slower(disk: Device, ran: Flags, rest: Flags) -> Evidence | None:

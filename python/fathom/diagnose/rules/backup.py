@@ -37,6 +37,13 @@ _WINDOW = Remedy(
     "A faster backup leaves less to others, and takes memory of BUFFERCOUNT × MAXTRANSFERSIZE.",
     "Backup throughput in MB/s.",
 )
+_BY_TIME = Remedy(
+    "If others work in these times, move the backup to a quieter time, or make it gentler: one file, few buffers, a "
+    "limit on its rate. If nobody does, mark the window as maintenance.",
+    _GENTLE.commands,
+    "The backup takes longer.",
+    "Other requests take as long as without it.",
+)
 _FIND = Remedy(
     "See which job or statement reads then. A backup or check: move it to a quieter time. A scan: an index, or memory.",
     (
@@ -60,12 +67,12 @@ def examine(system: System) -> Iterator[Finding]:
     """As the database says, else by the pattern of reads."""
     found = reported(system, "backup_bytes_per_s", "Backup or restore", "backup")
     if found is not None:
-        yield _backup(found.harm, 0.85, found.evidence)
+        yield _backup(found.harm, 0.85, found.evidence, slows=found.slows)
         return
     harm = of_waits(system, "log", "data")
     copied = [each for disk in system.disks for each in _copied(system, disk)]
     if copied:
-        yield _backup(harm, 0.6, tuple(copied))
+        yield _backup(harm, 0.6, tuple(copied), slows=True)
         return
     # A check reads as much, and says so itself.
     checked = any(each.has("check_bytes_per_s") and each.mean("check_bytes_per_s") > 0 for each in system.databases)
@@ -90,7 +97,7 @@ def examine(system: System) -> Iterator[Finding]:
             )
 
 
-def _backup(harm: Harm, sure: float, evidence: tuple[Evidence, ...]) -> Finding:
+def _backup(harm: Harm, sure: float, evidence: tuple[Evidence, ...], *, slows: bool) -> Finding:
     return Finding(
         "D16",
         "backup",
@@ -100,7 +107,7 @@ def _backup(harm: Harm, sure: float, evidence: tuple[Evidence, ...]) -> Finding:
         evidence[:4],
         harm.sentence,
         "no backup ran then (msdb.dbo.backupset)",
-        (_GENTLE if harm.sentence else _WINDOW,),
+        (_GENTLE if harm.sentence else _BY_TIME if slows else _WINDOW,),
     )
 
 

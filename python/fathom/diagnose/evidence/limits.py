@@ -35,6 +35,7 @@ class Cap:
     Attributes:
         cloud: who alone sells it.
         credits: whether such a volume has burst credits, whose balance its cloud records; None where it may.
+        most_iops: what it never passes, beside a limit on throughput by which it is told.
         types: the cloud's names of the types of volume that have it; none where any may.
         stated: whether it is the user's, of a file.
     """
@@ -47,6 +48,7 @@ class Cap:
     cloud: str | None = None
     credits: bool | None = None
     types: Sequence[str] = ()
+    most_iops: float | None = None
     stated: bool = False
 
 
@@ -100,7 +102,7 @@ class Limits:
     @staticmethod
     def holds(cap: Cap, iops: float, bytes_per_s: float) -> bool:
         """Whether a volume with this cap can do as much: neither of its limits is exceeded."""
-        pairs = ((cap.iops, iops), (cap.bytes_per_s, bytes_per_s))
+        pairs = ((cap.iops or cap.most_iops, iops), (cap.bytes_per_s, bytes_per_s))
         return all(limit is None or not rate > 1.05 * limit for limit, rate in pairs)
 
     def target_s(self, name: str) -> float:

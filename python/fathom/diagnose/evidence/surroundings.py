@@ -26,6 +26,8 @@ CLOUDS = {"aws": AWS, "azure": AZURE, "gcp": GCP}
 """The clouds that sell volumes by their rates, by the names that tables of limits have for them."""
 PLATFORMS = (*CLOUDS.values(), VMWARE)
 _SYSTEMS = (LINUX, WINDOWS)
+CONTROLLER = "a controller of its own"
+"""What a machine that is rented has not: its disks' controllers, and the drives themselves, are the cloud's."""
 _DATABASES = (SQL_SERVER, POSTGRESQL, MARIADB)
 
 _FORMATS = {
@@ -47,6 +49,7 @@ _COMMANDS = (
     (VMWARE, r"VMware:|esxcli |esxtop |fathom record --print esxi|.*pvscsi"),
     (WINDOWS, r"REG |Get-|New-|fsutil |fltmc |Windows:"),
     (LINUX, r"Linux:|lvcreate |lsblk|dmesg|cat /sys|nfsiostat "),
+    (CONTROLLER, r"storcli64 |ssacli |Linux: smartctl "),
     (SQL_SERVER, r"perfmon SQLServer:"),
     (SQL_SERVER, r"SQL Server|SELECT .*sys\.dm_|ALTER DATABASE|BACKUP DATABASE|DBCC|EXEC sp_"),
     (SQL_SERVER, r"Windows: startup parameter -T|Linux: /opt/mssql/"),
@@ -81,6 +84,8 @@ def ruled_out(system: System) -> frozenset[str]:
     for group in (PLATFORMS, _SYSTEMS, _DATABASES):
         there = seen.intersection(group)
         out.update(set(group) - there if there else ())
+    if seen & set(CLOUDS.values()):
+        out.add(CONTROLLER)
     if LINUX in seen and WINDOWS not in seen and SQL_SERVER not in seen:
         out.add(SQL_SERVER)
     guest = [device.device for device in system.of(Layer.GUEST_DISK)]

@@ -40,6 +40,7 @@ from fathom.diagnose.evidence.words import megabytes, number, seen, share, time
 from fathom.diagnose.metrics import Layer
 
 if TYPE_CHECKING:
+    from fathom.diagnose.evidence.device import Flags
     from fathom.diagnose.evidence.system import System
     from fathom.diagnose.facts import Fact
     from fathom.finding import Evidence
@@ -155,7 +156,10 @@ def said_by_cloud(device: Device) -> Throttle | None:
 def throttled(system: System, disk: Device, kind: str = "volume") -> Throttle | None:
     """A tight plateau of IOPS or bytes at a limit."""
     plateaus = [each for m in ("iops", "bytes_per_s") if (each := plateau(disk, m)) and not _is_own(system, disk, each)]
-    found = [(each, None if _denied(system, disk, each) else _limit(system, disk, each, kind)) for each in plateaus]
+    found = [
+        (each, None if denied(system, disk, each.metric, each.chosen) else _limit(system, disk, each, kind))
+        for each in plateaus
+    ]
     known = [(each, limit) for each, limit in found if limit is not None]
     if not known:
         return None
@@ -200,14 +204,14 @@ def _has_slowed(disk: Device, found: Plateau) -> bool:
     return bool(quiet.any() and middle(latency[found.chosen]) >= 3 * middle(latency[quiet]))
 
 
-def _denied(system: System, disk: Device, found: Plateau) -> bool:
+def denied(system: System, disk: Device, rate: str, chosen: Flags) -> bool:
     """Whether the cloud's own counters say of these moments that no limit of a volume is passed or nearly used up."""
     known = False
     for volume in {id(each): each for each in (disk, *system.of(Layer.CLOUD_VOLUME))}.values():
-        for metric in _OF[found.metric]:
+        for metric in _OF[rate]:
             said = volume.values(metric) if volume is disk else onto(disk, volume, metric)
-            values = said[found.chosen & np.isfinite(said)]
-            if len(values) < 0.5 * found.chosen.sum():
+            values = said[chosen & np.isfinite(said)]
+            if len(values) < 0.5 * chosen.sum():
                 continue
             if (values >= (_PASSED if "exceeded" in metric else _NEARLY)).mean() >= _LASTING:
                 return False
@@ -312,6 +316,8 @@ def _sold(system: System, disk: Device, found: Plateau, kind: str) -> _Limit | N
         if own and cap.cloud is not None and sure < KNOWN:
             # One request after the other: the pace of a device, unless the volume is one that is sold so.
             sure = 0.0 if sure < SURE else DOUBTFUL
+        if sure <= DOUBTFUL and not is_hard(disk, found):
+            continue  # There is no such disk in that cloud: a rate near its limit is a chance.
         if system.limits.holds(cap, *rates):
             limits.append(_Limit(f"a known limit ({cap.name})", sure, off, cloud=cap.cloud, sold=cap.name))
         elif found.spread <= _STRICT:

@@ -5,9 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
+from fathom.diagnose.evidence.azure_disks import NAMES
+from fathom.diagnose.evidence.ebs import TYPE
 from fathom.diagnose.evidence.harm import of_storage
 from fathom.diagnose.evidence.saturation import Saturated, at_ceiling
 from fathom.diagnose.evidence.slow_time import longest
+from fathom.diagnose.evidence.surroundings import CONTROLLER, is_nvme
 from fathom.diagnose.evidence.words import megabytes, number, seen, share, time
 from fathom.diagnose.rule import LATENCY, RATE, Kind, Rule
 from fathom.finding import Evidence, Finding, Remedy
@@ -36,8 +39,13 @@ _FEWER = Remedy(
     "The rate falls below its highest, and latency with it.",
 )
 _FEWER_WRITES = Remedy(
-    "Write less often: more rows per commit, no index that nothing reads. For a log, a write cache with a battery or "
-    "flash takes most of the time away.",
+    "Write less often: more rows per commit, no index that nothing reads.",
+    (),
+    None,
+    "The rate falls below its highest, and latency with it.",
+)
+_FEWER_OR_CACHED = Remedy(
+    f"{_FEWER_WRITES.action} For a log, a write cache with a battery or flash takes most of the time away.",
     (),
     "A write cache without a battery loses committed transactions when the power fails.",
     "The rate falls below its highest, and latency with it.",
@@ -53,6 +61,21 @@ _FASTER = Remedy(
     (),
     "Data must be moved. Where the device is a volume of an array or a cloud, ask first what limits it there.",
     "The rate rises above the old one with as many outstanding.",
+)
+
+
+_WIDER = Remedy(
+    "Put the data on more devices, or on faster ones: a wider stripe.",
+    _FASTER.commands,
+    _FASTER.risk,
+    _FASTER.verify,
+)
+_BOUGHT = Remedy(
+    "See which limits were bought with the volume, and which its machine has; buy more of what is short, or stripe "
+    "over more volumes.",
+    (TYPE, NAMES, "gcloud compute disks describe DISK --zone ZONE"),
+    "Costs more.",
+    _FASTER.verify,
 )
 
 
@@ -75,8 +98,21 @@ def examine(system: System) -> Iterator[Finding]:
             harm.sentence,
             "the rate rises when more is outstanding; or another layer limits it: a limit that somebody set, or a full "
             "queue below this counter",
-            (_FEWER_WRITES if writes >= _MOSTLY else _FEWER, _LATER, _FASTER),
+            (_fewer(system, writes), _LATER, _more(system, disk)),
         )
+
+
+def _fewer(system: System, writes: float) -> Remedy:
+    if writes < _MOSTLY:
+        return _FEWER
+    return _FEWER_WRITES if CONTROLLER in system.ruled_out else _FEWER_OR_CACHED
+
+
+def _more(system: System, disk: Device) -> Remedy:
+    """A faster device. A volume of a cloud is as fast as it was bought, and an NVMe disk is flash."""
+    if CONTROLLER in system.ruled_out:
+        return _BOUGHT
+    return _WIDER if is_nvme(disk.device) else _FASTER
 
 
 def _rate(found: Saturated) -> str:

@@ -78,7 +78,7 @@ def examine(system: System) -> Iterator[Finding]:
             continue
         harm = of_storage(system)
         beside, serves = _beside(system, disk, found.chosen)
-        cache = may_fill_cache(disk, found.chosen, rest)
+        cache = may_fill_cache(disk, found.chosen, rest) and VMWARE not in system.ruled_out
         what = "a write cache below it is full, or something else slows it" if cache else "something else slows it"
         if beside is not None:
             what = f"{beside.name} serves it then, as where a cache is cold or misses"

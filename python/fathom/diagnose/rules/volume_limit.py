@@ -9,7 +9,8 @@ from fathom.diagnose.evidence.azure_disks import ANY_TIER, NAMES, UPDATE
 from fathom.diagnose.evidence.commands import PAUSE
 from fathom.diagnose.evidence.ebs import is_hdd, larger, type_of
 from fathom.diagnose.evidence.harm import of_storage
-from fathom.diagnose.evidence.sold import SURE, is_in
+from fathom.diagnose.evidence.partly import reached_in_part
+from fathom.diagnose.evidence.sold import SURE, is_in, sold_there
 from fathom.diagnose.evidence.stated import at_stated_limit
 from fathom.diagnose.evidence.surroundings import AWS
 from fathom.diagnose.evidence.throttle import FLAGS, USED, said_by_cloud, throttled
@@ -64,7 +65,7 @@ def examine(system: System) -> Iterator[Finding]:
     for disk in system.volumes:
         found = said_by_cloud(disk) or throttled(system, disk)
         if found is None or found.confidence < SURE:
-            found = at_stated_limit(system, disk) or found
+            found = at_stated_limit(system, disk) or found or reached_in_part(system, disk)
         if found is None:
             continue
         harm = of_storage(system)
@@ -84,7 +85,8 @@ def examine(system: System) -> Iterator[Finding]:
 
 def _step(system: System, disk: Device, found: Throttle) -> Remedy:
     """The next larger volume, of the cloud that has such a limit."""
-    if found.own:
+    # No cloud has a disk of this name: whatever the number is, somebody else set it.
+    if found.own or (found.cloud is not None and sold_there(system, disk, found.cloud) < SURE):
         return _MORE
     # EBS's pause between two changes is of no matter elsewhere.
     elsewhere = AWS in system.ruled_out or found.cloud in {"azure", "gcp"}

@@ -20,11 +20,10 @@ BOUGHT = 125 * 2**20
 def at_limit_now_and_then(folder: Path, *, most: float = BOUGHT) -> list[Path]:
     """CloudWatch of a gp3 that is at its throughput in a part of each minute, and its description."""
     random = np.random.default_rng(6)
-    demand = np.where(np.arange(MINUTES) % 40 < 30, 1.1, 0.6) * BOUGHT * random.lognormal(0, 0.08, MINUTES)
+    asked = np.where(np.arange(MINUTES) % 40 < 30, 1.05, 0.75) * random.lognormal(0, 0.12, MINUTES)
     # Means of minutes come near to the limit as more is asked.
-    moved = most * np.minimum(1, (demand / BOUGHT) / (1 + (demand / BOUGHT) ** 24) ** (1 / 24))
-    over = np.maximum(demand / BOUGHT - 0.85, 0) ** 2
-    latency = 0.001 * random.normal(1, 0.03, MINUTES) + 0.8 * over
+    moved = most * asked / (1 + asked**10) ** 0.1
+    latency = 0.001 + 0.09 * np.clip(asked - 0.7, 0, 0.6) / 0.6
     operations = 60 * moved / 65536
     metrics = {
         "VolumeReadOps": operations, "VolumeReadBytes": 60 * moved, "VolumeTotalReadTime": operations * latency,

@@ -9,8 +9,6 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-import numpy as np
-
 from fathom.diagnose.evidence.ebs import type_of
 from fathom.diagnose.evidence.load import middle
 from fathom.diagnose.evidence.saturation import at_ceiling
@@ -19,8 +17,7 @@ from fathom.diagnose.evidence.throttle import Throttle, denied
 from fathom.diagnose.evidence.words import megabytes, number, seen, time
 
 if TYPE_CHECKING:
-    from fathom.diagnose.evidence.device import Device
-    from fathom.diagnose.evidence.saturation import Saturated
+    from fathom.diagnose.evidence.device import Device, Flags
     from fathom.diagnose.evidence.system import System
 
 _BELOW, _ABOVE = 0.05, 0.01
@@ -36,6 +33,7 @@ class _Limit:
     """A limit that may be the disk's, and how sure that is."""
 
     name: str
+    metric: str
     rate: float
     sure: float
     cloud: str | None
@@ -44,42 +42,56 @@ class _Limit:
 def reached_in_part(system: System, disk: Device) -> Throttle | None:
     """The limit; None where the disk's highest rate is near none."""
     found = at_ceiling(system, disk)
-    if found is None or denied(system, disk, found.metric, found.chosen):
+    if found is None:
         return None
-    top = float(np.nanmax(disk.values(found.metric)))
-    near = (each for each in _limits(system, disk, found) if _is_near(found.level, top, each.rate))
+    # Requests of one size: either rate may be the one that is limited.
+    near = (each for metric in ("iops", "bytes_per_s") for each in _near(system, disk, metric, found.chosen))
     best = max(near, key=lambda each: each.sure, default=None)
     if best is None:
         return None
-    rate = _rate(found.metric, found.level)
     low, high = found.load
-    words = (
-        f"{rate} with {number(low)} to {number(high)} outstanding, at up to {time(found.latency_s[1])}, and never more "
-        f"than {_rate(found.metric, top)}: a mean is below a limit that a part of its interval is at; {best.name} is "
-        f"{_rate(found.metric, best.rate)}."
+    level, top, limit = (
+        _rate(best.metric, each)
+        for each in (middle(disk.values(best.metric)[found.chosen]), _top(disk, best.metric), best.rate)
     )
-    what = f"with more outstanding it comes ever nearer to {_rate(found.metric, best.rate)}, {best.name}"
+    words = (
+        f"{level} with {number(low)} to {number(high)} outstanding, at up to {time(found.latency_s[1])}, and never "
+        f"more than {top}: a mean is below a limit that a part of its interval is at; {best.name} is {limit}."
+    )
+    what = f"with more outstanding it comes ever nearer to {limit}, {best.name}"
     return Throttle(what, best.sure, (seen(disk, words, found.chosen),), True, best.cloud)
 
 
-def _limits(system: System, disk: Device, found: Saturated) -> Iterator[_Limit]:
+def _near(system: System, disk: Device, metric: str, chosen: Flags) -> Iterator[_Limit]:
+    """The limits just above a rate, where the highest of the log is at them."""
+    if denied(system, disk, metric, chosen):
+        return
+    level, top = middle(disk.values(metric)[chosen]), _top(disk, metric)
+    for each in _limits(system, disk, metric, chosen):
+        if -_BELOW <= level / each.rate - 1 <= _ABOVE and abs(top / each.rate - 1) <= _TOP:
+            yield each
+
+
+def _top(disk: Device, metric: str) -> float:
+    return middle(disk.values(metric), 100)
+
+
+def _limits(system: System, disk: Device, metric: str, chosen: Flags) -> Iterator[_Limit]:
     """What was bought, by a description of the volume, and limits of the tables that such a volume may have."""
     described = {each.subject for each in system.facts if each.name == "volume_type"}
     for fact in system.facts:
         own = fact.subject == disk.device or disk.device not in described
-        if fact.name == f"provisioned_{found.metric}" and own and fact.value.isdigit():
-            yield _Limit(f"what was bought for {fact.subject or 'the volume'}", float(fact.value), _BOUGHT, None)
+        if fact.name == f"provisioned_{metric}" and own and fact.value.isdigit() and int(fact.value):
+            yield _Limit(
+                f"what was bought for {fact.subject or 'the volume'}", metric, float(fact.value), _BOUGHT, None
+            )
     credited, of_type = disk.has("burst_balance_percent"), type_of(system, disk)
-    rates = [middle(disk.values(metric)[found.chosen]) for metric in ("iops", "bytes_per_s")]
-    for cap in system.limits.near(found.metric, found.level, "volume", _BELOW, credited=credited, of_type=of_type):
+    rates = {each: middle(disk.values(each)[chosen]) for each in ("iops", "bytes_per_s")}
+    for cap in system.limits.near(metric, rates[metric], "volume", _BELOW, credited=credited, of_type=of_type):
         there = sold_there(system, disk, cap.cloud)
-        if there > DOUBTFUL and system.limits.holds(cap, *rates):
+        if there > DOUBTFUL and system.limits.holds(cap, **rates):
             sure = _SOLD if there >= KNOWN else DOUBTFUL
-            yield _Limit(f"a known limit ({cap.name})", float(getattr(cap, found.metric)), sure, cap.cloud)
-
-
-def _is_near(level: float, top: float, limit: float) -> bool:
-    return -_BELOW <= level / limit - 1 <= _ABOVE and abs(top / limit - 1) <= _TOP
+            yield _Limit(f"a known limit ({cap.name})", metric, float(getattr(cap, metric)), sure, cap.cloud)
 
 
 def _rate(metric: str, level: float) -> str:

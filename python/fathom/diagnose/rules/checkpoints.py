@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import dataclass, replace
 from itertools import islice
 from typing import TYPE_CHECKING
 
@@ -35,7 +36,7 @@ _SPREAD = Remedy(
 
 def examine(system: System) -> Iterator[Finding]:
     """Disks whose writes follow the database's checkpoints."""
-    servers = [d for d in system.databases if d.has("checkpoint_pages_per_s")]
+    servers = _counting(system)
     if not servers:
         return
     waiting = of_storage(system)
@@ -43,9 +44,20 @@ def examine(system: System) -> Iterator[Finding]:
     if not disks:
         yield from _by_waits(system, servers[0])
     for disk in disks:
-        pages = onto(disk, servers[0], "checkpoint_pages_per_s")
+        pages = onto(disk, servers[0], _PAGES)
         found = (_followed(disk, servers[0], burst, calm, waiting) for burst, calm in _bursts(pages, worked(disk)))
         yield from islice((each for each in found if each is not None), 1)
+
+
+def _counting(system: System) -> list[Device]:
+    """What counts pages of checkpoints: a server, else pg_stat_io of PostgreSQL's checkpointer."""
+    counted = [each for each in system.databases if each.has(_PAGES)]
+    written = [each for each in system.of(Layer.DATABASE_FILE) if _CHECKPOINTER in (each.device or "").split("/")]
+    return counted or [
+        replace(each, measured={**each.measured, _PAGES: each.values("write_iops")}, _derived={})
+        for each in written
+        if each.has("write_iops")
+    ]
 
 
 def _followed(disk: Device, server: Device, burst: Flags, calm: Flags, waiting: Harm) -> Finding | None:
@@ -88,6 +100,10 @@ def _bursts(pages: Floats, at_work: Flags) -> Iterator[tuple[Flags, Flags]]:
     if (at_work & (pages < 1)).sum() < FEWEST:
         fast = _FAST * middle(pages, 90)
         yield pages >= fast, pages < fast
+    # Bursts that are rarer than one moment in ten, over a trickle of other pages.
+    rare = _FAST * middle(pages, 98)
+    if rare >= _STORM * middle(pages):
+        yield pages >= rare, pages < rare
 
 
 def _slowed(disk: Device, server: Device, burst: Flags, calm: Flags) -> str | None:
@@ -104,7 +120,7 @@ def _slowed(disk: Device, server: Device, burst: Flags, calm: Flags) -> str | No
 
 def _by_waits(system: System, server: Device) -> Iterator[Finding]:
     """Where no disk was recorded: sessions that wait for storage while checkpoints write, and hardly otherwise."""
-    pages, sessions = server.values("checkpoint_pages_per_s"), by_moment(system, server)
+    pages, sessions = server.values(_PAGES), by_moment(system, server)
     burst, calm = pages >= 1, pages < 1
     many, few = _means(sessions, burst, calm)
     if not (above(sessions[burst], sessions[calm]) > _OFTEN and many >= max(LEAST_SESSIONS, _SLOWED * few)):
@@ -132,6 +148,9 @@ _READS, _SLOWED = 1.0, 2.0
 them.
 """
 _UNFELT = "sessions do not wait for them, so their latency is not the users'"
+_PAGES, _CHECKPOINTER = "checkpoint_pages_per_s", "checkpointer"
+_STORM = 8.0
+"""Times the usual pages that a burst over a trickle writes."""
 _FAST = 2 / 3
 """Part of the usual high of pages from which on checkpoints that follow each other are fast."""
 _OFTEN = 0.6
@@ -162,6 +181,14 @@ def _fewer(batches: Floats, burst: Flags, calm: Flags) -> str | None:
     return f"{then} batches/s while checkpoints write, {before} otherwise"
 
 
+@dataclass(frozen=True)
+class _Counted(Need):
+    """Met by PostgreSQL's pg_stat_io, too, which counts the checkpointer's writes among those of others."""
+
+    def met(self, system: System) -> bool:
+        return bool(_counting(system))
+
+
 RULE = Rule(
     "D18",
     "checkpoint bursts",
@@ -172,7 +199,7 @@ RULE = Rule(
             ("latency_s", "wait_s_per_s", "active_sessions"),
             f"{DISK_COLLECT}; or the database's waits (fathom record --print sqlserver or postgresql)",
         ),
-        Need((Layer.DATABASE,), ("checkpoint_pages_per_s",), "perfmon SQLServer:Buffer Manager\\Checkpoint pages/sec"),
+        _Counted((Layer.DATABASE,), (_PAGES,), "perfmon SQLServer:Buffer Manager\\Checkpoint pages/sec"),
     ),
     examine,
 )

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from fathom.diagnose.evidence.azure_disks import NAMES
 from fathom.diagnose.evidence.ebs import TYPE
 from fathom.diagnose.evidence.harm import of_storage
+from fathom.diagnose.evidence.period import comes_back
 from fathom.diagnose.evidence.saturation import Saturated, at_ceiling
 from fathom.diagnose.evidence.slow_time import longest
 from fathom.diagnose.evidence.surroundings import CONTROLLER, is_nvme
@@ -85,7 +86,7 @@ def examine(system: System) -> Iterator[Finding]:
         found = at_ceiling(system, disk)
         if found is None:
             continue
-        harm = of_storage(system)
+        harm, again = of_storage(system), comes_back(disk)
         written = "write_iops" if found.metric == "iops" else "write_bytes_per_s"
         writes = disk.mean(written, found.chosen) / disk.mean(found.metric, found.chosen)
         yield Finding(
@@ -94,11 +95,11 @@ def examine(system: System) -> Iterator[Finding]:
             f"{disk.name} is at its highest rate: {_rate(found)}, {_how(found)}.",
             harm.severity,
             found.confidence,
-            tuple(_evidence(disk, found)),
+            (*_evidence(disk, found), *(() if again is None else (again.evidence,))),
             harm.sentence,
             "the rate rises when more is outstanding; or another layer limits it: a limit that somebody set, or a full "
             "queue below this counter",
-            (_fewer(system, writes), _LATER, _more(system, disk)),
+            (*(() if again is None else again.remedies), _fewer(system, writes), _LATER, _more(system, disk)),
         )
 
 

@@ -10,6 +10,7 @@ import numpy as np
 from fathom.diagnose.evidence.below import located, to_record
 from fathom.diagnose.evidence.harm import LEAST_SESSIONS, of_storage, waiting
 from fathom.diagnose.evidence.load import FEWEST, busy, middle, worked
+from fathom.diagnose.evidence.period import comes_back
 from fathom.diagnose.evidence.slow_time import lasting, of_the_time
 from fathom.diagnose.evidence.starved import starved
 from fathom.diagnose.evidence.tier import tier_of
@@ -37,7 +38,7 @@ def examine(system: System) -> Iterator[Finding]:
         if chosen is None or starved(system, disk, chosen) is not None:
             continue
         latency = middle(disk.values("latency_s")[chosen])
-        harm, found = of_storage(system), located(system, disk, chosen)
+        harm, found, again = of_storage(system), located(system, disk, chosen), comes_back(disk)
         where = "the logs do not show where below it the time goes" if found is None else found.where
         yield Finding(
             "L2",
@@ -55,10 +56,11 @@ def examine(system: System) -> Iterator[Finding]:
                 ),
                 *_waiting(system, disk, chosen),
                 *(() if found is None else found.evidence),
+                *(() if again is None else (again.evidence,)),
             ),
             harm.sentence,
             "the latency is what this kind of storage has under this load",
-            (to_record(disk),) if found is None else found.remedies,
+            (*(() if again is None else again.remedies), *((to_record(disk),) if found is None else found.remedies)),
         )
 
 

@@ -38,6 +38,8 @@ _TIERS = {
 }  # fmt: skip
 """The next performance tier of a Premium SSD, which has no other setting. Those from P60 need a disk above 4 TiB."""
 _BURSTING = "Azure P40 or P50"
+_LISTED = 0.6
+"""Confidence below which a limit is one that no table has, or may be a chance: another may be known better."""
 _LINK = Remedy(
     "See which speed the link to this storage has and whether all its paths are used; add paths or take a faster one.",
     (
@@ -64,8 +66,9 @@ def examine(system: System) -> Iterator[Finding]:
     """Every volume."""
     for disk in system.volumes:
         found = said_by_cloud(disk) or throttled(system, disk)
-        if found is None or found.confidence < SURE:
-            found = at_stated_limit(system, disk) or found or reached_in_part(system, disk)
+        if found is None or found.confidence < _LISTED:
+            others = (at_stated_limit(system, disk), found, reached_in_part(system, disk))
+            found = max((each for each in others if each is not None), key=lambda each: each.confidence, default=None)
         if found is None:
             continue
         harm = of_storage(system)

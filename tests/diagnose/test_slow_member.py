@@ -56,6 +56,17 @@ def test_it_is_found_without_what_lies_over_it(tmp_path: Path) -> None:
     assert (found.verdict.rule, found.verdict.confidence) == ("D27", 0.65)
 
 
+@pytest.mark.parametrize(("times", "many", "there"), [(3.0, 4, True), (3.0, 3, False), (2.4, 4, False)])
+def test_three_times_as_slow_is_a_suspicion(tmp_path: Path, times: float, many: int, *, there: bool) -> None:
+    """Beside three others that are alike, for three quarters of the time."""
+    slow = member(9, np.where(np.arange(COUNT) >= 30, 3.7 * times, 3.7), 90.0)
+    members = {f"sd{'bcde'[place]}": member(place, 3.7, 60.0) for place in range(many - 1)} | {"sdf": slow}
+    found = [each for each in diagnosed(iostat(tmp_path / "log", members)).findings if each.rule == "D27"]
+    assert [each.confidence for each in found] == [0.45] * there
+    if there:
+        assert f"sdf may be the slow one of {many} disks that share a load evenly" in found[0].what
+
+
 def test_disks_with_loads_of_their_own_are_no_stripe(tmp_path: Path) -> None:
     """As many requests by chance, but one is written and the others are read."""
     found = diagnosed(iostat(tmp_path / "log", stripe(writes=1.0)))

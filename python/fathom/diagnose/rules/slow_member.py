@@ -34,8 +34,10 @@ _WAITS = 0.8
 """Part of its members' latency that what lies over them has at least: it waits for them."""
 _NAMED = 4
 """Other members that are named."""
-_TIMES = 4.0
-"""How many times as long as on any other member requests take on the slow one."""
+_TIMES, _SUSPECT, _COMPANIONS = 4.0, 2.8, 3
+"""How many times as long as on any other member requests take on the slow one; from where on, and beside how many that
+are alike, it is a suspicion.
+"""
 
 
 def examine(system: System) -> Iterator[Finding]:
@@ -54,7 +56,7 @@ def examine(system: System) -> Iterator[Finding]:
             continue
         latency, most, chosen = found
         harm = of_storage(system)
-        chance = over is None and len(others) == 1
+        chance = (over is None and len(others) == 1) or latency < _TIMES * most
         certain = "may be" if chance else "is"
         waits = f", and {over.name} waits for it" if over is not None else ""
         yield Finding(
@@ -63,7 +65,7 @@ def examine(system: System) -> Iterator[Finding]:
             f"{slow.name} {certain} the slow one of {len(others) + 1} disks that share a load evenly{waits}: "
             f"{time(latency)}, {time(most)} at most on the others{_when(slow, chosen)}.",
             harm.severity,
-            0.75 if over is not None else DOUBTFUL if chance else 0.65,
+            DOUBTFUL if chance else 0.75 if over is not None else 0.65,
             tuple(_evidence(slow, others, over, chosen)),
             harm.sentence,
             "it belongs to another volume than the others, and its load is another one",
@@ -89,10 +91,11 @@ def _slower(system: System, slow: Device, others: Sequence[Device]) -> tuple[flo
     # Whatever lies over members waits for the slow one: none of them is asked for more then.
     if any(abs(_ratio(each.mean("iops", slowest), slow.mean("iops", slowest)) - 1) > _SAME_RATE for each in others):
         return None
-    for chosen in (worked(slow), slowest):
-        latency, most = slow.mean("latency_s", chosen), max(each.mean("latency_s", chosen) for each in others)
-        if latency > target and latency >= _TIMES * most:
-            return latency, most, chosen
+    for times in (_TIMES, _SUSPECT) if len(others) >= _COMPANIONS else (_TIMES,):
+        for chosen in (worked(slow), slowest):
+            latency, most = slow.mean("latency_s", chosen), max(each.mean("latency_s", chosen) for each in others)
+            if latency > target and latency >= times * most:
+                return latency, most, chosen
     return None
 
 

@@ -42,7 +42,7 @@ def pg_stat_io(path: Path, writes: np.ndarray) -> Path:
 @pytest.mark.parametrize("long", [LONG, 4])
 def test_the_checkpointer_of_pg_stat_io_tells_a_storm(tmp_path: Path, long: int) -> None:
     """Over a trickle of pages between, also where storms are rarer than one moment in ten."""
-    storm = PLACES % PERIOD < long
+    storm = np.isin(PLACES % PERIOD, np.arange(long))
     log = iostat(tmp_path / "log", {"sda": disk(storm)}, kib=16)
     found = diagnosed(log, pg_stat_io(tmp_path / "views", np.where(storm, 8000, 30)))
     assert found.verdict.rule == "D18", found.verdict

@@ -43,6 +43,16 @@ def test_some_slow_moments_do_not_make_a_disk_slow(tmp_path: Path) -> None:
     assert found.verdict.outcome is Outcome.HEALTHY
 
 
+def test_single_slow_moments_of_a_long_log_are_noise(tmp_path: Path) -> None:
+    """Two requests that come together now and then are no slow time."""
+    count = 2400
+    slow = np.isin(np.arange(count), np.random.default_rng(3).choice(np.arange(0, count, 20), 10, replace=False))
+    random = np.random.default_rng(1)
+    made = disk(200 * random.normal(1, 0.05, count), np.where(slow, 8.0, 0.9) * random.normal(1, 0.05, count))
+    found = diagnosed(iostat(tmp_path / "log", {"sdb": made}))
+    assert [each.rule for each in found.findings] == ["D25"]
+
+
 def batches(path: Path, done: np.ndarray) -> Diagnosis:
     """A disk that is slow for a while, beside what a server does."""
     made = {

@@ -11,7 +11,7 @@ from fathom.diagnose.evidence.below import located, to_record
 from fathom.diagnose.evidence.harm import LEAST_SESSIONS, of_storage, waiting
 from fathom.diagnose.evidence.load import FEWEST, busy, middle, worked
 from fathom.diagnose.evidence.period import comes_back
-from fathom.diagnose.evidence.slow_time import lasting, of_the_time
+from fathom.diagnose.evidence.slow_time import lasting, of_the_time, stretches
 from fathom.diagnose.evidence.starved import starved
 from fathom.diagnose.evidence.tier import tier_of
 from fathom.diagnose.evidence.words import number, seen, time
@@ -26,6 +26,8 @@ _MORE_OFTEN = 0.5
 """Requests outstanding on average from which a disk has one more often than not."""
 _MOST = 0.8
 """Part of the time from which a disk is slow all the time."""
+_FEW = 0.02
+"""Part of the moments below which those that follow no others are noise."""
 _AS_SLOW = 0.8
 """Part of the latency from which other moments are as slow: one writer that waits for each has now less than one
 outstanding and now more."""
@@ -70,12 +72,17 @@ def _slow(system: System, disk: Device) -> Flags | None:
     """
     latency, target = disk.values("latency_s"), tier_of(system, disk).target_s
     chosen = busy(disk) & np.isfinite(latency)
-    if chosen.sum() >= FEWEST and middle(latency[chosen]) > target:
+    if chosen.sum() >= FEWEST and middle(latency[chosen]) > target and not _is_noise(disk, chosen):
         return chosen
     if (found := lasting(system, disk)) is not None:
         return found
     serial = worked(disk) & (latency > target) & (np.nan_to_num(disk.load) >= _MORE_OFTEN)
     return serial if serial.sum() >= max(FEWEST, 0.5 * worked(disk).sum()) else None
+
+
+def _is_noise(disk: Device, chosen: Flags) -> bool:
+    """Whether requests wait in single moments of a long log: two that come together are no slow time."""
+    return bool(chosen.sum() < _FEW * worked(disk).sum() and not stretches(chosen).any())
 
 
 def _waiting(system: System, disk: Device, chosen: Flags) -> Iterator[Evidence]:

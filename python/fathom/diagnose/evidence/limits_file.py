@@ -128,6 +128,7 @@ _CAP = {
     **_WORDS,
     "iops": _Key('a number above 0, or "3000/s"', _number("iops"), required=False),
     "bytes_per_s": _Key('a number above 0, or "125MiB/s"', _number("bytes"), required=False),
+    "most_iops": _Key('a number above 0, or "3000/s"', _number("iops"), required=False),
     "cloud": _Key('"aws", "azure" or "gcp"', _one_of("aws", "azure", "gcp"), required=False),
     "credits": _Key("true or false", lambda value: value if isinstance(value, bool) else None, required=False),
     "types": _Key('a list of texts, as ["gp3"]', _texts, required=False),

@@ -15,11 +15,10 @@ import numpy as np
 
 from fathom.analysis.drift import find_drift
 from fathom.analysis.environment import differing
-from fathom.analysis.model import SteadyState
+from fathom.analysis.model import RATE, SteadyState
 from fathom.analysis.modes import find_modes
 from fathom.analysis.pairing import Pairing, values_by_round
 from fathom.analysis.serial import find_serial
-from fathom.analysis.series import RATE
 from fathom.analysis.steady import MATERIAL
 from fathom.analysis.trend import trend_between, trend_of
 from fathom.analysis.variants import Variant, of_variant

@@ -177,7 +177,7 @@ async fn live(
         exports: Rc::clone(&exports),
         tls: tcp.and_then(|tcp| tcp.tls.as_ref()).map(Tls::server).transpose()?,
     });
-    let files = settings.volumes.files(&settings.roots(), stack.site().directory());
+    let files = settings.volumes.written_files(&settings.roots(), stack.site().directory());
     let state = Rc::new(State {
         context: context.clone(),
         exports,

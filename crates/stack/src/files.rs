@@ -49,13 +49,16 @@ impl Volumes {
         diagnostics.reported() == before
     }
 
-    /// The files and block devices that these volumes and all below them write to or read, by the volumes' names. Relative paths
-    /// begin in `directory`.
+    /// The files and block devices that these volumes and all below them write to, by the volumes' names. Relative paths begin in
+    /// `directory`.
     #[must_use]
-    pub fn files(&self, roots: &[String], directory: &Path) -> Vec<(String, PathBuf)> {
+    pub fn written_files(&self, roots: &[String], directory: &Path) -> Vec<(String, PathBuf)> {
         let used = self.used(roots.iter().map(String::as_str)).into_iter().map(|index| &self.nodes[index]);
-        used.filter_map(|node| Some((node.name.clone(), directory.join(node.blueprint.file()?.path))))
-            .collect()
+        let named = |node: &Node| {
+            let file = node.blueprint.file().filter(|file| !file.read_only)?;
+            Some((node.name.clone(), directory.join(file.path)))
+        };
+        used.filter_map(named).collect()
     }
 
     /// The same of exports of other servers.

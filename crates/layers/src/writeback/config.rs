@@ -196,7 +196,7 @@ pub const KIND: NodeKind = NodeKind {
             "dirty_limit",
             "size",
             "a quarter of the log",
-            "Log that may be dirty, from a segment to the log less two.",
+            "Log that may be dirty, a segment at least; the log less two at most, whatever is said.",
         ),
         Key::optional(
             "drain_target",
@@ -432,10 +432,6 @@ impl Settings {
         if let Some(limit) = self.dirty_limit.filter(|limit| *limit < self.segment) {
             let message = format!("{limit} bytes are less than a segment of {}", self.segment);
             wrong.push(("dirty_limit", message, "give several segments, or leave it out"));
-        }
-        if let Some((limit, size)) = self.dirty_limit.zip(self.size).filter(|(limit, size)| limit > size) {
-            let message = format!("{limit} bytes are more than the {size} of the cache device that are used");
-            wrong.push(("dirty_limit", message, "give less, or leave it out"));
         }
         if self.lag_target == 0 {
             let message = "no write is in place when it is answered".to_owned();

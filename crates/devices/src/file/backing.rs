@@ -221,5 +221,6 @@ fn status(device: &File) -> Option<Identity> {
     // SAFETY: LOOP_GET_STATUS64 stores one `struct loop_info64` of 232 bytes.
     let answer = unsafe { libc::ioctl(device.as_raw_fd(), LOOP_GET_STATUS64, status.as_mut_ptr()) };
     let [system, inode, device, ..] = status;
-    (answer == 0).then(|| if device == 0 { Identity::File(system, inode) } else { Identity::Device(device) })
+    let identity = if device == 0 { Identity::File(system, inode) } else { Identity::Device(device) };
+    (answer == 0).then_some(identity)
 }

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from fathom.analysis.model import Analysis
@@ -77,30 +77,24 @@ def _word(name: str) -> str:
 
 def limit_met(runs: Sequence[Run], found: Mapping[str, float], within: float = _SAME) -> str | None:
     """The limit that a volume states and the runs have met, in words; None where none was."""
-    for run in runs:
-        for where, word, value in _stated(run):
-            met = _met(word, value, found, within)
-            if met is not None:
-                return f"{where}: {met}"
-    return None
+    return _first_met(runs, lambda run, volume: found, within)
 
 
 def own_limit_met(runs: Sequence[Run]) -> str | None:
     """The limit that a volume states and has met by what it did itself, as one below a cache; None where none was."""
+    return _first_met(runs, _own_rates, _SAME)
+
+
+def _first_met(runs: Sequence[Run], rates: Callable[[Run, str], Mapping[str, float]], within: float) -> str | None:
     for run in runs:
-        for where, word, value in _stated(run):
-            met = _met(word, value, _own_rates(run, where), _SAME)
+        for name, value in run.facts.items():
+            if not name.startswith("volumes."):
+                continue
+            where, _, word = name.removeprefix("volumes.").rpartition(".")
+            met = _met(word, value, rates(run, where), within)
             if met is not None:
                 return f"{where}: {met}"
     return None
-
-
-def _stated(run: Run) -> Iterator[tuple[str, str, str]]:
-    """Facts of volumes: the volume, the fact's word, its value."""
-    for name, value in run.facts.items():
-        if name.startswith("volumes."):
-            where, _, word = name.removeprefix("volumes.").rpartition(".")
-            yield where, word, value
 
 
 def _own_rates(run: Run, volume: str) -> dict[str, float]:

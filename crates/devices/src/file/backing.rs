@@ -49,33 +49,38 @@ struct Attached {
     device: u64,
 }
 
-/// The files below a loop device, from the top down, open, and what it shows of each: others may show other parts. They are
-/// open for writing where that is possible.
-pub(super) fn below(device: &File) -> Vec<(File, Part)> {
-    let Some(mut next) = device.metadata().ok().and_then(|there| number(&there)) else { return Vec::new() };
-    let (mut found, mut shown) = (Vec::new(), ALL);
-    while found.len() < DEEPEST {
-        let Some(attached) = attached(next) else { break };
-        let Some(file) = open(&attached) else { break };
+/// What is below a loop device, from the top down, and what it shows of each: `look` says what to keep of one that is attached,
+/// and which device that is, if it is one.
+fn walk<T>(device: u64, look: impl Fn(Attached) -> Option<(T, Option<u64>)>) -> Vec<(T, Part)> {
+    let (mut found, mut shown, mut next) = (Vec::new(), ALL, Some(device));
+    while let Some(attached) = next.filter(|_| found.len() < DEEPEST).and_then(attached) {
         shown = within(&attached.part, &shown);
-        let deeper = file.metadata().ok().and_then(|there| number(&there));
-        found.push((file, shown.clone()));
-        let Some(deeper) = deeper else { break };
+        let Some((kept, deeper)) = look(attached) else { break };
+        found.push((kept, shown.clone()));
         next = deeper;
     }
     found
 }
 
+/// The files below a loop device, open, and what it shows of each: others may show other parts. They are open for writing where
+/// that is possible.
+pub(super) fn below(device: &File) -> Vec<(File, Part)> {
+    let number_of = |file: &File| file.metadata().ok().and_then(|there| number(&there));
+    let look = |attached: Attached| {
+        let file = open(&attached)?;
+        let deeper = number_of(&file);
+        Some((file, deeper))
+    };
+    number_of(device).map(|device| walk(device, look)).unwrap_or_default()
+}
+
 /// The same without opening anything: paths as the kernel tells them.
 #[must_use]
 pub fn paths_below(device: u64) -> Vec<(PathBuf, Part)> {
-    let (mut found, mut shown, mut next) = (Vec::new(), ALL, Some(device));
-    while let Some(Attached { path, part, .. }) = next.filter(|_| found.len() < DEEPEST).and_then(attached) {
-        shown = within(&part, &shown);
-        next = fs::metadata(&path).ok().and_then(|there| number(&there));
-        found.push((path, shown.clone()));
-    }
-    found
+    walk(device, |attached| {
+        let deeper = fs::metadata(&attached.path).ok().and_then(|there| number(&there));
+        Some((attached.path, deeper))
+    })
 }
 
 /// Whether two parts of one file have bytes in common.
@@ -146,22 +151,17 @@ fn within(part: &Part, shown: &Part) -> Part {
     at(shown.start)..at(shown.end)
 }
 
-/// Everything below a loop device, by what the kernel has open: names may lead elsewhere by now, or to nothing.
+/// The same by what the kernel has open: names may lead elsewhere by now, or to nothing.
 fn shown_by(device: u64) -> Vec<(Identity, Part)> {
-    let (mut found, mut shown, mut next) = (Vec::new(), ALL, Some(device));
-    while let Some((device, Attached { path, part, .. })) =
-        next.filter(|_| found.len() < DEEPEST).and_then(|device| Some((device, attached(device)?)))
-    {
-        let named = || fs::metadata(&path).ok().map(|there| Identity::of(&there));
-        let Some(identity) = node(device).and_then(|node| status(&node)).or_else(named) else { break };
-        shown = within(&part, &shown);
-        next = match identity {
+    walk(device, |attached| {
+        let named = || fs::metadata(&attached.path).ok().map(|there| Identity::of(&there));
+        let identity = node(attached.device).and_then(|node| status(&node)).or_else(named)?;
+        let deeper = match identity {
             Identity::Device(number) => Some(number),
             Identity::File(..) => None,
         };
-        found.push((identity, shown.clone()));
-    }
-    found
+        Some((identity, deeper))
+    })
 }
 
 fn number(there: &fs::Metadata) -> Option<u64> {

@@ -18,19 +18,12 @@ const EVERY: Nanos = 5 * SECOND;
 /// Numbers of a file system and of a file in it.
 type Identity = (u64, u64);
 
-/// The files of volumes by their names in the settings.
+/// The files that volumes write to: the volume's name, and the file's.
 pub struct Names {
-    files: Vec<Named>,
+    files: Vec<(String, PathBuf)>,
     ring: Ring,
     /// For each, the file that was open under its name, and whether that has lost it.
     known: RefCell<BTreeMap<usize, (Identity, bool)>>,
-}
-
-/// A file of a volume.
-#[derive(Clone)]
-struct Named {
-    volume: String,
-    path: PathBuf,
 }
 
 /// What was seen at one moment.
@@ -43,18 +36,17 @@ struct Seen {
 
 impl Names {
     pub fn new(files: Vec<(String, PathBuf)>, ring: Ring) -> Self {
-        let files = files.into_iter().map(|(volume, path)| Named { volume, path }).collect();
         Self { files, ring, known: RefCell::default() }
     }
 
     /// Looks at all of them and tells of those that were lost since the last look, or are there again.
     pub async fn look(&self) {
-        let paths: Vec<PathBuf> = self.files.iter().map(|file| file.path.clone()).collect();
+        let paths: Vec<PathBuf> = self.files.iter().map(|(_, path)| path.clone()).collect();
         // A file system that does not answer keeps the thread, and nobody else.
         let Ok(seen) = blocking(&self.ring, move || see(&paths)).await else { return };
         let mut known = self.known.borrow_mut();
-        for (index, (file, at)) in self.files.iter().zip(seen.at).enumerate() {
-            let (volume, path) = (&file.volume, file.path.display());
+        for (index, ((volume, path), at)) in self.files.iter().zip(seen.at).enumerate() {
+            let path = path.display();
             if let Some(here) = at.filter(|here| seen.open.contains_key(here)) {
                 if known.insert(index, (here, false)).is_some_and(|(_, was_lost)| was_lost) {
                     tracing::info!(volume, %path, "the file that is served is under its name again");
@@ -81,13 +73,13 @@ impl Names {
     pub fn lost(&self) -> Vec<String> {
         let known = self.known.borrow();
         let lost = known.iter().filter(|(_, (_, lost))| *lost).map(|(index, _)| &self.files[*index]);
-        lost.map(|Named { volume, path }| format!("{} of volume `{volume}`", path.display())).collect()
+        lost.map(|(volume, path)| format!("{} of volume `{volume}`", path.display())).collect()
     }
 }
 
 /// Looks at them from time to time, as long as the daemon runs.
 pub async fn tell_of_lost_names(context: Context, names: Rc<Names>) {
-    loop {
+    while !names.files.is_empty() {
         names.look().await;
         context.sleep(EVERY).await;
     }

@@ -1,7 +1,7 @@
 //! Which device was cut short, where a volume that lies on several is smaller than it was. A layer knows the volume below it
 //! alone; a person can only change the device.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::rc::Rc;
 
 use fathom_layers::writeback::Report;
@@ -20,6 +20,22 @@ impl Shapes {
     /// The volumes below one; empty if it was not built.
     pub(crate) fn children(&self, name: &str) -> Vec<String> {
         self.0.get(name).map(|(blueprint, _)| blueprint.children()).unwrap_or_default()
+    }
+
+    /// These volumes and all below them, no further than those that are not gone below.
+    pub(crate) fn with_all_below(
+        &self,
+        mut open: Vec<String>,
+        goes_below: impl Fn(&str) -> bool,
+    ) -> BTreeSet<String> {
+        let mut found = BTreeSet::new();
+        while let Some(name) = open.pop() {
+            if goes_below(&name) {
+                open.extend(self.children(&name));
+            }
+            found.insert(name);
+        }
+        found
     }
 
     /// Whether it is an export of a server.

@@ -45,19 +45,7 @@ impl Lifecycle {
         let caches = self.groups().flat_map(|(_, status)| status.legs);
         let behind =
             caches.filter(|(_, standing)| *standing == writeback::Standing::Behind).map(|(name, _)| name);
-        self.with_all_below(away.chain(behind).collect(), |_| true)
-    }
-
-    /// These volumes and all below them, no further than those that are not gone below.
-    fn with_all_below(&self, mut open: Vec<String>, goes_below: impl Fn(&str) -> bool) -> BTreeSet<String> {
-        let mut found = BTreeSet::new();
-        while let Some(name) = open.pop() {
-            if goes_below(&name) {
-                open.extend(self.shapes.children(&name));
-            }
-            found.insert(name);
-        }
-        found
+        self.shapes.with_all_below(away.chain(behind).collect(), |_| true)
     }
 
     /// Waits until every node can serve requests.
@@ -96,7 +84,7 @@ impl Lifecycle {
         // A cache's flush ends in the cache.
         let is_cache = |node: &Handle| node.kind() == writeback::KIND.name;
         let passes_on = |name: &str| !self.nodes.iter().any(|node| node.name() == name && is_cache(node));
-        self.with_all_below(legs, passes_on)
+        self.shapes.with_all_below(legs, passes_on)
     }
 
     async fn flush_counting(&self, done: &Cell<u64>) -> Result<()> {

@@ -204,24 +204,17 @@ impl<'a> Stack<'a> {
             }
         }
         let told = [pool::KIND.name, mirror::KIND.name, writeback::KIND.name];
-        let tell_themselves = |node: &&Handle| told.contains(&node.kind());
-        let below: Vec<String> =
-            self.nodes.iter().filter(tell_themselves).flat_map(|node| self.all_below(node.name())).collect();
+        let tell_themselves = self.nodes.iter().filter(|node| told.contains(&node.kind()));
+        let names = tell_themselves.map(|node| node.name().to_owned()).collect();
+        let below = self.shapes.with_all_below(names, |_| true);
         for node in self.nodes.iter().filter(|node| self.shapes.is_remote(node.name())) {
-            if !below.iter().any(|name| name == node.name())
+            if !below.contains(node.name())
                 && let Some(why) = self.away_below(&[node.name()]).await
             {
                 report.volumes.push(unknown(node.name(), node.kind(), why));
             }
         }
         report
-    }
-
-    /// The names of what lies below a volume.
-    fn all_below(&self, name: &str) -> Vec<String> {
-        let children = self.shapes.children(name);
-        let deeper = children.iter().flat_map(|child| self.all_below(child)).collect::<Vec<_>>();
-        children.into_iter().chain(deeper).collect()
     }
 
     /// Whether a group's, a mirror's or a pool's open would be refused. Asked of a stack built

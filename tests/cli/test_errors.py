@@ -289,6 +289,22 @@ def test_a_full_disk_under_the_output_is_one_line() -> None:
     assert done.stderr == "error: cannot print what was asked for: No space left on device\n"
 
 
+@pytest.mark.parametrize(
+    ("closed", "code", "told"),
+    [
+        (">&-", 4, "error: cannot print what was asked for: Bad file descriptor\n"),
+        ("2>&-", 0, ""),
+        ("<&-", 0, ""),
+        (">&- 2>&- <&-", 4, ""),
+    ],
+)
+def test_a_standard_stream_that_is_closed_is_no_traceback(closed: str, code: int, told: str) -> None:
+    words = ["bash", "-c", f'"$0" -m fathom catalogue {closed}', sys.executable]
+    done = subprocess.run(words, capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stderr) == (code, told)
+    assert ("aws/gp3" in done.stdout) is (code == 0)
+
+
 def test_a_locale_without_a_character_costs_no_output() -> None:
     ascii_only = {**os.environ, "LC_ALL": "C", "PYTHONIOENCODING": "ascii"}
     program = (

@@ -85,7 +85,7 @@ impl Testbed<Group> {
     /// The state of each cache device, as the status has it.
     pub fn standings(&self) -> [&'static str; 2] {
         let status = self.status();
-        [status.legs[0].1.name(), status.legs[1].1.name()]
+        [0, 1].map(|leg| status.legs[leg].standing.name())
     }
 
     /// Writes the page behind the busy ones while one device fails, for a moment or for good.

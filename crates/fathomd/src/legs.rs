@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use std::rc::Rc;
 
 use fathom_layers::mirror::{LegStatus, Node, Standing};
-use fathom_layers::writeback::Standing as CacheStanding;
+use fathom_layers::writeback::{LegStatus as CacheLeg, Standing as CacheStanding};
 use fathom_runtime::{Context, SECOND, within};
 use fathom_stack::Lifecycle;
 
@@ -36,7 +36,7 @@ pub async fn tell_of_caches(context: Context, lifecycle: Lifecycle) {
     let mut told: BTreeMap<(String, String), CacheStanding> = BTreeMap::new();
     while lifecycle.groups().any(|(_, status)| status.legs.len() > 1) {
         for (group, status) in lifecycle.groups().filter(|(_, status)| status.legs.len() > 1) {
-            for (leg, standing) in status.legs {
+            for CacheLeg { name: leg, standing, why } in status.legs {
                 let before = told.insert((group.to_owned(), leg.clone()), standing);
                 if before == Some(standing) {
                     continue;
@@ -45,6 +45,7 @@ pub async fn tell_of_caches(context: Context, lifecycle: Lifecycle) {
                     tracing::warn!(
                         group,
                         leg,
+                        why,
                         "a cache device is away or failed: the group continues on the other one"
                     );
                 } else if before.is_some() {

@@ -96,9 +96,9 @@ fn cache_legs(out: &mut String, state: &State) {
     let name = "fathomd_writeback_leg";
     head(out, name, "gauge", "1 for the state a cache device is in.");
     for (group, status) in state.lifecycle.groups() {
-        for (leg, standing) in &status.legs {
-            let label =
-                format!("group=\"{}\",leg=\"{}\",state=\"{}\"", escape(group), escape(leg), standing.name());
+        for leg in &status.legs {
+            let (name_of_leg, standing) = (escape(&leg.name), leg.standing.name());
+            let label = format!("group=\"{}\",leg=\"{name_of_leg}\",state=\"{standing}\"", escape(group));
             line(out, name, &label, 1);
         }
     }

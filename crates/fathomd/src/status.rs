@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use fathom_layers::mirror::Standing;
+use fathom_layers::writeback::Standing as CacheStanding;
 use fathom_stack::{MirrorStatus, WritebackLoss, WritebackStatus as Status};
 use fathom_volume::{Class, Handle, Kind, KindStatistics};
 use serde_json::{Map, Value, json};
@@ -126,7 +127,13 @@ fn volume(handle: &Handle, now: u64) -> Value {
 
 fn group(name: &str, status: &Status) -> Value {
     let Status { dirty, dirty_limit, lag, drain_rate, answered, committed, applied, counts, .. } = *status;
-    let legs = status.legs.iter().map(|(name, standing)| json!({"name": name, "standing": standing.name()}));
+    let legs = status.legs.iter().map(|leg| {
+        json!({
+            "name": leg.name,
+            "standing": leg.standing.name(),
+            "behind_because": (leg.standing == CacheStanding::Behind).then_some(&leg.why),
+        })
+    });
     json!({
         "name": name,
         "fenced": status.fenced,

@@ -321,6 +321,10 @@ impl Volume for Sector {
         self.backing.write_zeroes(request.part(cover.inner.start, cover.inner.end - cover.inner.start)).await
     }
 
+    fn went_back(&self) -> bool {
+        self.backing.went_back()
+    }
+
     fn reopen(&self) {
         self.backing.reopen();
     }

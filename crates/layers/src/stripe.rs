@@ -287,6 +287,10 @@ impl Volume for Stripe {
         side_by_side(self.members.iter().map(|member| member.flush(request.flush_for())).collect()).await
     }
 
+    fn went_back(&self) -> bool {
+        self.members.iter().any(Handle::went_back)
+    }
+
     fn trims_to_zeroes(&self) -> bool {
         self.members.iter().all(Handle::trims_to_zeroes)
     }

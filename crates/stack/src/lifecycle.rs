@@ -7,10 +7,19 @@ use std::rc::Rc;
 
 use fathom_layers::mirror::{self, Node as Mirror, Standing, Status as MirrorStatus};
 use fathom_layers::pool::{self, Node as Pool};
+use fathom_layers::stripe;
 use fathom_layers::writeback::{self, Group, Status};
 use fathom_volume::{Class, Env, Handle, Request, Result};
 
 use crate::cut_short::Shapes;
+
+/// What is to be known of a leg on a stripe.
+pub fn on_a_stripe(leg: &str, stripe: &str) -> String {
+    format!(
+        "leg `{leg}` lies on stripe `{stripe}`: another disk in the place of one of its members, blank or an older copy, is not \
+         noticed, and what it lacks is not copied. Put mirrors below the stripe instead, or make each leg a pool"
+    )
+}
 
 /// The life of one stack; cheap to clone. Its executor must run for anything to happen.
 #[derive(Clone)]
@@ -43,8 +52,7 @@ impl Lifecycle {
         let legs = self.mirrors().flat_map(|(_, status)| status.legs);
         let away = legs.filter(|leg| leg.standing == Standing::Away).map(|leg| leg.name);
         let caches = self.groups().flat_map(|(_, status)| status.legs);
-        let behind =
-            caches.filter(|(_, standing)| *standing == writeback::Standing::Behind).map(|(name, _)| name);
+        let behind = caches.filter(|leg| leg.standing == writeback::Standing::Behind).map(|leg| leg.name);
         self.shapes.with_all_below(away.chain(behind).collect(), |_| true)
     }
 
@@ -57,7 +65,9 @@ impl Lifecycle {
     }
 
     async fn opened(&self) -> Result<()> {
-        for pool in &self.pools {
+        let legs = self.legs();
+        // What becomes of a leg is for its mirror to say.
+        for pool in self.pools.iter().filter(|pool| !legs.contains(pool.name())) {
             pool.ready().await?;
         }
         for mirror in &self.mirrors {
@@ -78,13 +88,17 @@ impl Lifecycle {
         self.flush_counting(&Cell::default()).await
     }
 
+    /// The legs of all mirrors.
+    pub(crate) fn legs(&self) -> BTreeSet<String> {
+        self.mirrors.iter().flat_map(|mirror| self.shapes.children(mirror.name())).collect()
+    }
+
     /// Volumes that a mirror flushes by its own flush, which knows what becomes of a leg that fails.
     fn flushed_by_mirrors(&self) -> BTreeSet<String> {
-        let legs = self.mirrors.iter().flat_map(|mirror| self.shapes.children(mirror.name())).collect();
         // A cache's flush ends in the cache.
         let is_cache = |node: &Handle| node.kind() == writeback::KIND.name;
         let passes_on = |name: &str| !self.nodes.iter().any(|node| node.name() == name && is_cache(node));
-        self.shapes.with_all_below(legs, passes_on)
+        self.shapes.with_all_below(self.legs().into_iter().collect(), passes_on)
     }
 
     async fn flush_counting(&self, done: &Cell<u64>) -> Result<()> {
@@ -154,6 +168,28 @@ impl Lifecycle {
     /// The mirrors that are open, by name.
     pub fn mirrors(&self) -> impl Iterator<Item = (&str, MirrorStatus)> {
         self.mirrors.iter().filter_map(|mirror| mirror.status().map(|status| (mirror.name(), status)))
+    }
+
+    /// Mirrors whose settings still say what was accepted at an opening, with the words.
+    pub fn accepting_mirrors(&self) -> impl Iterator<Item = (&str, String)> {
+        self.mirrors.iter().filter_map(|mirror| Some((mirror.name(), mirror.accepted()?)))
+    }
+
+    /// Legs of mirrors that lie on stripes, with the mirror and the stripe. Nothing says which disk a stripe's members were.
+    pub fn striped_legs(&self) -> Vec<(&str, String, String)> {
+        let kind = |name: &str| self.nodes.iter().find(|node| node.name() == name).map_or("", Handle::kind);
+        // These know their own.
+        let passes_on =
+            |name: &str| ![pool::KIND.name, mirror::KIND.name, writeback::KIND.name].contains(&kind(name));
+        let mut found = Vec::new();
+        for mirror in &self.mirrors {
+            for leg in self.shapes.children(mirror.name()) {
+                let below = self.shapes.with_all_below(vec![leg.clone()], passes_on);
+                let stripe = below.into_iter().find(|name| kind(name) == stripe::KIND.name);
+                found.extend(stripe.map(|stripe| (mirror.name(), leg, stripe)));
+            }
+        }
+        found
     }
 
     /// Groups whose settings accept a loss that was not there, with the number they give: that of an opening that is over.

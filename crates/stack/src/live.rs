@@ -10,7 +10,7 @@ use fathom_volume::{
 };
 
 use crate::cut_short::Shapes;
-use crate::lifecycle::Lifecycle;
+use crate::lifecycle::{Lifecycle, on_a_stripe};
 use crate::report::{Outcome, StackReport, VolumeReport};
 use crate::volumes::Volumes;
 
@@ -183,11 +183,22 @@ impl<'a> Stack<'a> {
             kind,
             outcome: Outcome::Refused(why.to_string()),
         }));
+        let lifecycle = self.lifecycle();
+        let (legs, striped) = (lifecycle.legs(), lifecycle.striped_legs());
         for pool in pool::pools(&self.env) {
-            report.volumes.push(self.report_on(pool.name(), pool::KIND.name, pool.check()).await);
+            let mut found = self.report_on(pool.name(), pool::KIND.name, pool.check()).await;
+            if let (true, Outcome::Refused(why)) = (legs.contains(pool.name()), &found.outcome) {
+                found.outcome = Outcome::Opens(vec![format!("its mirror has to do without it: {why}")]);
+            }
+            report.volumes.push(found);
         }
         for mirror in mirror::mirrors(&self.env) {
-            report.volumes.push(self.report_on(mirror.name(), mirror::KIND.name, mirror.check()).await);
+            let mut found = self.report_on(mirror.name(), mirror::KIND.name, mirror.check()).await;
+            if let Outcome::Opens(notes) = &mut found.outcome {
+                let striped = striped.iter().filter(|(above, ..)| *above == mirror.name());
+                notes.extend(striped.map(|(_, leg, stripe)| on_a_stripe(leg, stripe)));
+            }
+            report.volumes.push(found);
         }
         for group in writeback::groups(&self.env) {
             let names = self.volumes_of(&group);
@@ -226,8 +237,9 @@ impl<'a> Stack<'a> {
     /// The first refusal.
     pub async fn foresee(&self) -> VolumeResult<()> {
         let named = |error| self.shapes.name_devices(error);
+        let legs = self.lifecycle().legs();
         for pool in pool::pools(&self.env) {
-            if self.cache_below(pool.name()).is_none() {
+            if self.cache_below(pool.name()).is_none() && !legs.contains(pool.name()) {
                 pool.check().await.map_err(named)?;
             }
         }

@@ -54,6 +54,12 @@ pub trait Volume: 'static {
         false
     }
 
+    /// Whether it, or what it shows, opened with less than it had answered, because somebody accepted that. Known once a request
+    /// was answered; a layer asks the volumes below.
+    fn went_back(&self) -> bool {
+        false
+    }
+
     /// What a reader of the results should know about it, by name: where it fell back, what it found.
     fn facts(&self) -> Vec<(&'static str, String)> {
         Vec::new()
@@ -76,6 +82,7 @@ trait Node {
     fn reopen(&self);
     fn expect(&self, offset: u64, length: u64);
     fn trims_to_zeroes(&self) -> bool;
+    fn went_back(&self) -> bool;
     fn facts(&self) -> Vec<(&'static str, String)>;
     fn counters(&self) -> Vec<(&'static str, u64)>;
 }
@@ -160,6 +167,11 @@ impl Handle {
     /// Whether a trimmed range reads as zeroes, see [`Volume::trims_to_zeroes`].
     pub fn trims_to_zeroes(&self) -> bool {
         self.0.trims_to_zeroes()
+    }
+
+    /// Whether it opened with less than it had answered ([`Volume::went_back`]).
+    pub fn went_back(&self) -> bool {
+        self.0.went_back()
     }
 
     /// What a reader of the results should know about the volume, by name.
@@ -330,6 +342,10 @@ impl<V: Volume> Node for Wrapped<V> {
 
     fn trims_to_zeroes(&self) -> bool {
         self.volume.trims_to_zeroes()
+    }
+
+    fn went_back(&self) -> bool {
+        self.volume.went_back()
     }
 
     fn facts(&self) -> Vec<(&'static str, String)> {

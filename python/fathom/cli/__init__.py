@@ -17,6 +17,7 @@ def main() -> None:
     # matrices of a few rows.
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
     characters.register()
+    _open_standard_streams()
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
             # A locale without a character of a table shall not cost the rest of it.
@@ -35,6 +36,25 @@ def main() -> None:
         _end(codes.UNREAD)
     except OSError as problem:
         _end(codes.BROKEN, f"error: cannot print what was asked for: {problem.strerror or problem}")
+
+
+def _open_standard_streams() -> None:
+    """Gives the numbers of closed standard streams to nobody else: the next file opened would be written to by prints.
+
+    What is printed to a closed standard output fails, as for any other program; notes on standard error are dropped.
+    """
+    for number, flags in ((0, os.O_RDONLY), (1, os.O_RDONLY), (2, os.O_WRONLY)):
+        try:
+            os.fstat(number)
+        except OSError:
+            opened = os.open(os.devnull, flags)
+            if opened != number:
+                os.dup2(opened, number)
+                os.close(opened)
+    if sys.stdout is None:
+        sys.stdout = open(1, "w", encoding="utf-8")  # noqa: SIM115
+    if sys.stderr is None:
+        sys.stderr = open(2, "w", encoding="utf-8")  # noqa: SIM115
 
 
 def _end(code: int, told: str = "") -> NoReturn:

@@ -2,7 +2,7 @@
 
 use std::rc::Rc;
 
-use fathom_layers::mirror::{Generation, Node, Settings};
+use fathom_layers::mirror::{Force, Node, Settings};
 use fathom_runtime::Random;
 use fathom_volume::Request;
 
@@ -22,6 +22,7 @@ pub const ALL: &[Case] = &[
     ("a leg that was absent is opened when it is there", absent_leg),
     ("a leg of another mirror is refused", foreign),
     ("legs that went on apart are refused", apart),
+    ("a force left in the settings opens no leg that was given up", force_left),
     ("a leg in sync is missed", missed),
     ("a damaged bitmap means everything", damaged_bitmap),
     ("a torn superblock leaves the one before", torn_superblock),
@@ -61,8 +62,8 @@ fn must_refuse(image: &Image, there: usize, with: &str) -> Result<String, String
     }
 }
 
-/// The generation that a refusal names after a word.
-fn offered(refusal: &str) -> Option<Generation> {
+/// The legs that a refusal offers to go on with.
+fn offered(refusal: &str) -> Option<Force> {
     refusal.split_once("force = \"")?.1.split('"').next()?.parse().ok()
 }
 
@@ -187,6 +188,17 @@ fn apart() -> Result<(), String> {
     let (left, right) = (alone(&image, 1, 2)?, alone(&image, 2, 3)?);
     let refusal = must_refuse(&vec![left[0].clone(), right[1].clone()], 3, "legs that went on apart")?;
     if refusal.contains("discard") { Ok(()) } else { Err(format!("no remedy: {refusal}")) }
+}
+
+fn force_left() -> Result<(), String> {
+    let image = begun(2)?;
+    let force = offered(&must_refuse(&image, 1, "a leg missing that was in sync")?);
+    let testbed = open(&image, 1, |settings| settings.accepted.force.clone_from(&force))?;
+    testbed.run(testbed.write_group(2, 0))?;
+    match open(&testbed.image(), 2, |settings| settings.accepted.force = force) {
+        Ok(_) => Err("the leg that was given up opens by the same words".to_owned()),
+        Err(_) => Ok(()),
+    }
 }
 
 fn missed() -> Result<(), String> {

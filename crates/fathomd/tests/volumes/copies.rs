@@ -364,7 +364,13 @@ fn one_of_two_cache_devices_that_is_not_there_is_told_and_hinders_no_stop() {
     let checked = check(&folder.join("fathomd.toml"), &[]);
     assert!(checked.status.success(), "a start goes on without it: {}", told(&checked));
     again(&mut daemon, &text);
-    until("it is told", || daemon.log().contains("a cache device is away or failed"));
+    until("it is told, with the reason", || {
+        let log = daemon.log();
+        log.lines()
+            .any(|line| line.contains("a cache device is away or failed") && line.contains("No such file"))
+    });
+    let told = daemon.ask("GET", "/status").1;
+    assert!(told.contains("\"behind_because\":\"") && told.contains("No such file"), "{told}");
     assert!(
         daemon
             .ask("GET", "/metrics")

@@ -10,6 +10,7 @@ mod common;
 mod contents;
 mod copies;
 mod create;
+mod lost_legs;
 mod misplaced;
 mod parts;
 mod pool;

@@ -115,6 +115,10 @@ impl Below {
         self.handle.trim(request).await
     }
 
+    pub fn went_back(&self) -> bool {
+        self.handle.went_back()
+    }
+
     pub fn reopen(&self) {
         self.handle.reopen();
     }

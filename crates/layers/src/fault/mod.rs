@@ -276,6 +276,10 @@ impl Volume for Fault {
         self.apply_rules(Kind::WriteZeroes, request, Phase::Answering).await.map(drop)
     }
 
+    fn went_back(&self) -> bool {
+        self.below.went_back()
+    }
+
     fn reopen(&self) {
         self.below.reopen();
     }

@@ -1,10 +1,12 @@
 //! Settings of the layer.
 
+use std::str::FromStr;
+
 use fathom_settings::{Choice, Key, Section, VolumeName};
 use fathom_volume::{Blueprint, NodeKind, manual};
 
 use super::membership::Accepted;
-use super::superblock::{Generation, MOST_LEGS};
+use super::superblock::MOST_LEGS;
 use crate::reading::{Contradiction, bytes_or, span_or, told_none};
 use crate::share::{self, Rules};
 
@@ -147,9 +149,9 @@ pub const KIND: NodeKind = NodeKind {
         Key::optional("retry", "time", "30s", "How often a leg that is gone is looked for; 0s for never."),
         Key::optional(
             "force",
-            "generation",
+            "generation:legs",
             "none",
-            "Continues from the legs of that generation; a refusal names it.",
+            "Continues with these legs of that generation; a refusal names them.",
         ),
         Key::optional(
             "discard",
@@ -189,14 +191,17 @@ impl Config {
     }
 }
 
-/// The generations at a key; None if one of them is none.
-fn generations(section: &mut Section<'_>, key: &str, texts: Vec<String>) -> Option<Vec<Generation>> {
+/// What refusals name, at a key; None if one of them is none.
+fn copied<T: FromStr<Err = String>>(
+    section: &mut Section<'_>,
+    key: &str,
+    texts: Vec<String>,
+) -> Option<Vec<T>> {
     let mut told = Vec::with_capacity(texts.len());
     for text in texts {
         match text.parse() {
-            Ok(generation) => told.push(generation),
+            Ok(named) => told.push(named),
             Err(why) => {
-                let why: String = why;
                 section.error_at(key, why, "copy it from the message that refuses to open the mirror");
                 return None;
             }
@@ -214,9 +219,9 @@ fn read_settings(section: &mut Section<'_>) -> Option<Settings> {
     let most = if region.is_power_of_two() { region } else { usual.region };
     let resync_io = bytes_or(section, "resync_io", usual.resync_io.min(most));
     let force = section.optional::<String>("force").into_iter().collect();
-    let force = generations(section, "force", force);
+    let force = copied(section, "force", force);
     let discard = section.one_or_list("discard").unwrap_or_default();
-    let discard = generations(section, "discard", discard);
+    let discard = copied(section, "discard", discard);
     let settings = Settings {
         read,
         region,

@@ -9,7 +9,7 @@
 //! - *stale*: the newest superblock says that it was left behind, and the leg carries the generation that it was left at;
 //!   what it lacks is in the bitmap;
 //! - *old*: it carries a generation that the newest superblock's history names, or its bitmap is older than that
-//!   superblock knows the leg's to be: somebody has put back a copy of the leg. All that was answered while it was copied
+//!   superblock knows the leg's to be: somebody has put back a copy of the leg. Or the volume below says that it went back. All that was answered while it was copied
 //!   is on the others too; what it lacks nobody has written down, so that it is copied whole;
 //! - *diverged*: it carries a generation that the others know nothing of. It was opened without them, or it is a copy older
 //!   than their history. Nobody but a person can say which is right.
@@ -39,6 +39,19 @@ pub enum Found {
     OtherVersion,
     /// A leg of a mirror.
     Leg(Super),
+}
+
+impl Found {
+    fn went_back(&self) -> bool {
+        matches!(self, Self::Leg(found) if found.went_back)
+    }
+
+    fn as_if_whole(&self) -> Self {
+        match self {
+            Self::Leg(found) => Self::Leg(Super { went_back: false, ..found.clone() }),
+            other => other.clone(),
+        }
+    }
 }
 
 /// What a leg is from now on.
@@ -77,11 +90,40 @@ pub enum Decision {
     },
 }
 
+/// Which legs may go on without the others, and in which generation. A leg that was given up carries that generation as
+/// well: it must not open by the same words.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Force {
+    /// The generation that they carry.
+    pub generation: Generation,
+    /// Their numbers in the mirror. Earlier versions named none: that has no effect.
+    pub legs: Vec<usize>,
+}
+
+impl std::fmt::Display for Force {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{}:", self.generation)?;
+        self.legs.iter().try_for_each(|leg| write!(f, "{leg}"))
+    }
+}
+
+impl std::str::FromStr for Force {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let (generation, legs) = text.split_once(':').unwrap_or((text, ""));
+        let legs = legs.chars().map(|digit| digit.to_digit(10).map(|leg| leg as usize));
+        let legs =
+            legs.collect::<Option<_>>().ok_or_else(|| format!("`{text}` names no legs behind its colon"))?;
+        Ok(Self { generation: generation.parse()?, legs })
+    }
+}
+
 /// What a person has accepted.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Accepted {
-    /// Goes on from the legs of this generation, whatever the missing ones hold.
-    pub force: Option<Generation>,
+    /// Goes on from some legs, whatever the missing ones hold.
+    pub force: Option<Force>,
     /// Throws away what the legs of these generations hold.
     pub discard: Vec<Generation>,
 }
@@ -89,6 +131,15 @@ pub struct Accepted {
 impl Accepted {
     fn discards(&self, found: &Super) -> bool {
         self.discard.contains(&found.current)
+    }
+
+    /// Whether a leg of a generation may go on.
+    fn forces(&self, generation: Generation, leg: usize) -> bool {
+        let forces = |force: &Force| {
+            // The one that was given up carries that generation too.
+            force.generation == generation && force.legs.contains(&leg)
+        };
+        self.force.as_ref().is_some_and(forces)
     }
 }
 
@@ -114,11 +165,17 @@ fn is_old(newest: &Super, found: &Super) -> bool {
     let in_turn = found.current == newest.current
         || entry.in_sync && found.current == newest.previous
         || entry.left_at.contains(&found.current);
-    !in_turn || found.age < least_age(newest, found.leg)
+    !in_turn || found.went_back || found.age < least_age(newest, found.leg)
 }
 
 fn list(parts: impl Iterator<Item = String>) -> String {
     parts.collect::<Vec<_>>().join(", ")
+}
+
+/// The superblocks that were found, and the names of their legs.
+fn supers<'a>(found: &'a [Found], names: &'a [&'a str]) -> impl Iterator<Item = (&'a Super, &'a str)> {
+    let pairs = found.iter().zip(names);
+    pairs.filter_map(|(found, name)| if let Found::Leg(found) = found { Some((found, *name)) } else { None })
 }
 
 /// Decides how to open legs with these names, in the order of the settings.
@@ -126,13 +183,6 @@ fn list(parts: impl Iterator<Item = String>) -> String {
 /// # Errors
 /// Why they must not be opened, and what a person may do about it.
 pub fn decide(found: &[Found], names: &[&str], accepted: &Accepted) -> Result<Decision, String> {
-    let discarded = |found: &Super| accepted.discards(found);
-    let supers = || {
-        found.iter().zip(names).filter_map(|(found, name)| match found {
-            Found::Leg(found) if !discarded(found) => Some((found, *name)),
-            _ => None,
-        })
-    };
     if let Some((_, name)) = found.iter().zip(names).find(|(found, _)| **found == Found::Foreign) {
         return Err(format!(
             "the tail of leg `{name}` holds something that is no mirror's: it is another volume, or has another size than when the \
@@ -146,12 +196,24 @@ pub fn decide(found: &[Found], names: &[&str], accepted: &Accepted) -> Result<De
         ));
     }
     // In the first generation nothing was ever answered: the power failed while the mirror was created.
-    if supers().all(|(found, _)| found.current.number <= FIRST) {
+    if supers(found, names).all(|(found, _)| accepted.discards(found) || found.current.number <= FIRST) {
         return create(found, names);
     }
+    if found.iter().all(|found| !found.went_back()) {
+        return belong(found, names, accepted);
+    }
+    // What one lacks that went back is accepted as lost if no other leg holds it.
+    let whole: Vec<Found> = found.iter().map(Found::as_if_whole).collect();
+    belong(found, names, accepted).or_else(|_| belong(&whole, names, accepted))
+}
+
+/// How to go on with legs of which none is foreign.
+fn belong(found: &[Found], names: &[&str], accepted: &Accepted) -> Result<Decision, String> {
+    let discarded = |found: &Super| accepted.discards(found);
+    let supers: Vec<(&Super, &str)> = supers(found, names).filter(|(found, _)| !discarded(found)).collect();
     let ways = |stays: &Stays| ways_out(found, names, accepted, stays);
-    same_mirror(found.len(), supers().collect(), ways)?;
-    let newest = newest(supers().collect(), accepted, ways)?;
+    same_mirror(found.len(), supers.clone(), ways)?;
+    let newest = newest(supers, accepted, ways)?;
     let roles = roles(&newest, found, discarded, accepted);
     missed(&newest, &roles, found, names, accepted)?;
     Ok(Decision::Open { newest, roles })
@@ -231,7 +293,9 @@ fn newest(
     let may_open = |one: &Super| trusted(one) || opens_alone(one, accepted);
     let chosen = supers.iter().filter(|(found, _)| knows_all(found) && may_open(found));
     // One that needs not be told to; the newest of them; of equals the first: max_by_key takes the last.
-    let rank = |found: &Super| (trusted(found), found.entries[found.leg].in_sync, found.current, found.age);
+    let rank = |found: &Super| {
+        (trusted(found), found.entries[found.leg].in_sync, found.current, !found.went_back, found.age)
+    };
     let best = chosen.rev().max_by_key(|(found, _)| rank(found));
     if let Some((found, _)) = best {
         return Ok((*found).clone());
@@ -247,7 +311,7 @@ fn newest(
         return Err(format!(
             "the legs that are there were left behind by the others and lack writes that were answered ({told}); bring the \
              others back, or, if they are lost, continue with what `{name}` holds: force = \"{}\"",
-            best.current
+            Force { generation: best.current, legs: vec![best.leg] }
         ));
     }
     Err(format!(
@@ -264,12 +328,7 @@ type Stays = dyn Fn(&Super, &Super) -> bool;
 /// accepted before is part of it, since it takes that setting's place.
 fn ways_out(found: &[Found], names: &[&str], accepted: &Accepted, stays: &Stays) -> String {
     let mut ways: Vec<(Vec<Generation>, String)> = Vec::new();
-    let legs = || {
-        let pairs = found.iter().zip(names);
-        pairs.filter_map(
-            |(found, name)| if let Found::Leg(found) = found { Some((found, *name)) } else { None },
-        )
-    };
+    let legs = || supers(found, names);
     for (kept, _) in legs().filter(|(found, _)| !accepted.discards(found)) {
         let (mut gone, mut stay, mut discard) = (Vec::new(), Vec::new(), Vec::new());
         for (other, name) in legs() {
@@ -291,7 +350,7 @@ fn ways_out(found: &[Found], names: &[&str], accepted: &Accepted, stays: &Stays)
         }
     }
     let opens = |discard: &[Generation]| {
-        decide(found, names, &Accepted { force: accepted.force, discard: discard.to_vec() }).is_ok()
+        decide(found, names, &Accepted { force: accepted.force.clone(), discard: discard.to_vec() }).is_ok()
     };
     let (good, others): (Vec<_>, Vec<_>) = ways.into_iter().partition(|(discard, _)| opens(discard));
     let told = if good.is_empty() { others } else { good };
@@ -299,7 +358,7 @@ fn ways_out(found: &[Found], names: &[&str], accepted: &Accepted, stays: &Stays)
 }
 
 /// The setting as it is written.
-fn setting(discard: &[Generation]) -> String {
+pub fn setting(discard: &[Generation]) -> String {
     match discard {
         [one] => format!("discard = \"{one}\""),
         several => format!("discard = [{}]", list(several.iter().map(|one| format!("\"{one}\"")))),
@@ -317,7 +376,7 @@ fn legs_of(names: &[&str]) -> String {
 
 /// Whether a leg counts although no present leg is in sync by its superblock.
 fn opens_alone(one: &Super, accepted: &Accepted) -> bool {
-    accepted.force == Some(one.current)
+    accepted.forces(one.current, one.leg)
 }
 
 fn roles(
@@ -375,24 +434,25 @@ fn missed(
     let gone = |role: &LegRole, found: &Found| {
         matches!(role.role, Role::Missing | Role::New) && newest.entries[role.leg].in_sync && !is_copy(found)
     };
-    let mut missed = roles.iter().zip(found).zip(names).filter(|((role, found), _)| gone(role, found)).map(
-        |((_, found), name)| match found {
-            Found::Missing(why) => format!("`{name}` cannot be read ({why})"),
-            Found::Leg(_) => format!("what `{name}` holds is to be discarded"),
-            _ => format!("`{name}` has no superblock of a mirror"),
-        },
-    );
+    let all_gone = || roles.iter().zip(found).zip(names).filter(|((role, found), _)| gone(role, found));
+    let mut missed = all_gone().map(|((_, found), name)| match found {
+        Found::Missing(why) => format!("`{name}` cannot be read ({why})"),
+        Found::Leg(_) => format!("what `{name}` holds is to be discarded"),
+        _ => format!("`{name}` has no superblock of a mirror"),
+    });
     let Some(first) = missed.next() else { return Ok(()) };
     let names = list(std::iter::once(first).chain(missed));
     let discarding = found.iter().any(|found| matches!(found, Found::Leg(found) if accepted.discards(found)));
-    let told = accepted.force == Some(newest.current) || discarding;
-    if told {
+    let forces = |leg| accepted.forces(newest.current, leg);
+    let forced = forces(newest.leg) && !all_gone().any(|((role, _), _)| forces(role.leg));
+    if forced || discarding {
         return Ok(());
     }
+    let going_on = roles.iter().filter(|role| role.role == Role::InSync).map(|role| role.leg);
     Err(format!(
         "a leg is missing that was in sync and may hold newer writes: {names}. Bring it back, or, if it is lost, continue without \
          it: force = \"{}\"",
-        newest.current
+        Force { generation: newest.current, legs: going_on.collect() }
     ))
 }
 

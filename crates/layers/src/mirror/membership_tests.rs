@@ -3,7 +3,7 @@
 
 use proptest::prelude::*;
 
-use super::{Accepted, Decision, Found, Role, decide, left};
+use super::{Accepted, Decision, Force, Found, Role, decide, left};
 use crate::mirror::superblock::{Entry, Generation, Super};
 
 const NAMES: [&str; 3] = ["a", "b", "c"];
@@ -23,6 +23,7 @@ fn fresh(legs: usize) -> Vec<Super> {
             entries: entries.clone(),
             age: 0,
             history: Vec::new(),
+            went_back: false,
         })
         .collect()
 }
@@ -104,15 +105,45 @@ fn a_leg_that_does_not_know_that_it_was_left_opens_only_if_told_to() {
     go_on(&mut legs, &[0], 7);
     let alone = [Found::Missing("gone".into()), Found::Leg(legs[1].clone())];
     let refusal = decide(&alone, &NAMES, &Accepted::default()).expect_err("leg b lacks writes");
-    let (_, remedy) = refusal.split_once("force = \"").expect("the refusal names its remedy");
-    let force = remedy.split('"').next().and_then(|text| text.parse().ok());
-    assert_eq!(force, Some(legs[1].current));
+    let force = Some(offered(&refusal));
+    assert_eq!(force, Some(Force { generation: legs[1].current, legs: vec![1] }));
     assert_eq!(
         roles(decide(&alone, &NAMES, &Accepted { force, discard: Vec::new() })),
         [Role::Missing, Role::InSync]
     );
-    let other = Accepted { force: Some(Generation { number: 1, nonce: 9 }), discard: Vec::new() };
+    let other = Force { generation: Generation { number: 1, nonce: 9 }, legs: vec![1] };
+    let other = Accepted { force: Some(other), discard: Vec::new() };
     assert!(decide(&alone, &NAMES, &other).is_err(), "what was accepted once is not accepted for ever");
+}
+
+/// The setting that a refusal names.
+fn offered(refusal: &str) -> Force {
+    let (_, remedy) = refusal.split_once("force = \"").expect("the refusal names its remedy");
+    remedy.split('"').next().and_then(|text| text.parse().ok()).expect("it is read")
+}
+
+#[test]
+fn a_force_left_in_the_settings_opens_no_leg_that_was_given_up_by_it() {
+    let mut legs = fresh(3);
+    let without = |legs: &[Super], gone: &[usize]| {
+        let mut found = found(legs);
+        gone.iter().for_each(|leg| found[*leg] = Found::Missing("away".into()));
+        found
+    };
+    let refusal = decide(&without(&legs, &[2]), &NAMES, &Accepted::default()).expect_err("leg c was in sync");
+    let force = offered(&refusal);
+    assert_eq!(force.legs, [0, 1]);
+    let left = Accepted { force: Some(force.clone()), discard: Vec::new() };
+    assert_eq!(
+        roles(decide(&without(&legs, &[2]), &NAMES, &left)),
+        [Role::InSync, Role::InSync, Role::Missing]
+    );
+    // Before the two went on: with one of them, or with the other one only, something else would be given up.
+    assert!(decide(&without(&legs, &[1, 2]), &NAMES, &left).is_err(), "leg b is not there");
+    go_on(&mut legs, &[0, 1], 7);
+    assert!(decide(&without(&legs, &[0, 1]), &NAMES, &left).is_err(), "leg c lacks what followed");
+    let unnamed = Accepted { force: Some(Force { legs: Vec::new(), ..force }), discard: Vec::new() };
+    assert!(decide(&without(&fresh(3), &[2]), &NAMES, &unnamed).is_err(), "earlier versions named no legs");
 }
 
 #[test]
@@ -234,6 +265,26 @@ fn of_legs_in_one_generation_the_older_is_copied_whole_and_of_equals_the_first_c
     // What only a copy explains.
     assert_eq!(aged([7, 5]), (0, [Role::InSync, Role::New]));
     assert_eq!(aged([5, 7]), (1, [Role::New, Role::InSync]));
+}
+
+#[test]
+fn a_leg_that_went_back_is_copied_whole_if_another_holds_everything() {
+    let mut legs = fresh(2);
+    legs[0].went_back = true;
+    let opened = decide(&found(&legs), &NAMES, &Accepted::default());
+    let Ok(Decision::Open { newest, .. }) = &opened else { panic!("it opens: {opened:?}") };
+    assert_eq!((newest.leg, newest.went_back), (1, false));
+    assert_eq!(roles(opened), [Role::New, Role::InSync]);
+    // Alone it is one that is there, and no more.
+    let without = [Found::Leg(legs[0].clone()), Found::Missing("gone".into())];
+    assert!(decide(&without, &NAMES, &Accepted::default()).is_err(), "leg b was in sync");
+    legs[1].went_back = true;
+    let both = decide(&found(&legs), &NAMES, &Accepted::default());
+    assert_eq!(roles(both), [Role::InSync, Role::InSync]);
+    let mut legs = fresh(2);
+    go_on(&mut legs, &[0], 7);
+    legs[0].went_back = true;
+    assert_eq!(roles(decide(&found(&legs), &NAMES, &Accepted::default())), [Role::InSync, Role::Stale]);
 }
 
 #[test]

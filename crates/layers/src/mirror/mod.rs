@@ -26,7 +26,7 @@
 //! - `region`, `bitmap`, `clean_after`: what a bit covers, and when it is cleared: after two checks without a write.
 //! - `resync_share`, `resync_io`, `resync_depth`, `leg_iops`, `leg_throughput`, `resync_window`, `resync_careful`: the
 //!   rebuild and its share. What a leg can do is learned from its completions unless it is stated.
-//! - `force` (generation), `discard` (one or a list of them): what you accept when a mirror refuses to open; the refusal
+//! - `force` (a generation and legs of it), `discard` (one or a list of them): what you accept when a mirror refuses to open; the refusal
 //!   names the generations, and the key has no effect on any later one.
 //!
 //! # Example
@@ -64,7 +64,7 @@ use std::rc::Rc;
 
 pub use config::{Config, Initial, KIND, ReadPolicy, Settings};
 pub use live::{Counts, Standing};
-pub use membership::Accepted;
+pub use membership::{Accepted, Force};
 pub use node::{LegStatus, Node, Status, mirrors};
 pub use superblock::Generation;
 use superblock::Layout;
@@ -170,6 +170,12 @@ impl Volume for Mirror {
 
     fn trims_to_zeroes(&self) -> bool {
         self.node.now().is_some_and(|live| live.trims_to_zeroes())
+    }
+
+    fn went_back(&self) -> bool {
+        self.node
+            .now()
+            .is_some_and(|live| live.standing(Standing::InSync).all(|leg| live.legs[leg].handle.went_back()))
     }
 
     async fn trim(&self, request: &Request) -> Result<()> {

@@ -8,6 +8,7 @@ use fathom_volume::{Class, Env, Handle, Result};
 
 use super::config::Config;
 use super::live::{Counts, Leg, Live, Standing};
+use super::membership::{Accepted, setting};
 use super::open::{Parts, open};
 use super::superblock::{Generation, Layout};
 use crate::opening::Opening;
@@ -175,6 +176,16 @@ impl Node {
             }
             wait.await;
         }
+    }
+
+    /// What its settings accept, as it is written there; None if that is nothing, or it is not open.
+    pub fn accepted(&self) -> Option<String> {
+        let live = self.now()?;
+        let Accepted { force, discard } = &live.settings.accepted;
+        let force = force.as_ref().map(|force| format!("force = \"{force}\""));
+        let told: Vec<String> =
+            force.into_iter().chain((!discard.is_empty()).then(|| setting(discard))).collect();
+        (!told.is_empty()).then(|| told.join(", "))
     }
 
     /// Waits until something may have become of a leg; forever if it is not open.

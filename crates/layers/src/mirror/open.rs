@@ -61,6 +61,7 @@ pub async fn read_leg(pool: &Pool, leg: &Handle, layout: &Layout) -> Found {
     match found {
         Some(mut found) => {
             let held = bitmap(pool, leg, layout, &found.uuid).await;
+            found.went_back = leg.went_back();
             found.age = held.iter().map(|(_, age)| *age).fold(found.age, u64::max);
             Found::Leg(found)
         }
@@ -200,6 +201,7 @@ fn created(
         entries: entries.collect(),
         age: 0,
         history: Vec::new(),
+        went_back: false,
     };
     (newest, roles)
 }

@@ -192,33 +192,21 @@ impl Live {
         // Whatever it has lost is in regions whose bits are set, for bits are cleared after a flush of every leg.
         self.legs[leg].handle.reopen();
         let found = read_leg(&self.pool, &self.legs[leg].handle, &self.layout).await;
-        if found == Found::Blank && !self.is_unused(leg).await {
-            let why = "what is there has no superblock and holds something; see docs/MIRROR.md, \"What counts as blank\"";
-            *self.legs[leg].why.borrow_mut() = why.to_owned();
-            self.changed.notify();
+        // The others may not have recorded yet that it was dropped; then the next pass takes it.
+        if self.known.get() < self.wanted.get() {
             return;
         }
-        let number = self.legs[leg].number;
-        let (expected, old) = {
-            let newest = self.newest.borrow();
-            let entry = newest.entries[number];
-            match &found {
-                Found::Blank => (true, true),
-                Found::Leg(found) => {
-                    let same = found.uuid == newest.uuid && found.leg == number;
-                    let ours = found.current == newest.current || found.current == newest.previous;
-                    let in_turn = entry.left_at.contains(&found.current) || ours;
-                    // A copy of the leg from earlier lacks what no bit says.
-                    let old = !in_turn || found.age < self.legs[leg].said.get();
-                    (same && (in_turn || newest.history.contains(&found.current)), old)
+        let old = match self.look_at_returning(leg, &found).await {
+            Ok(old) => old,
+            Err(why) => {
+                // One that is still gone keeps the reason for which it went.
+                if let Some(why) = why.filter(|why| *self.legs[leg].why.borrow() != *why) {
+                    self.legs[leg].why.replace(why);
+                    self.changed.notify();
                 }
-                Found::Missing(_) | Found::Foreign | Found::OtherVersion => (false, false),
+                return;
             }
         };
-        // The others may not have recorded yet that it was dropped; then the next pass takes it.
-        if !expected || self.known.get() < self.wanted.get() {
-            return;
-        }
         {
             let mut regions = self.regions.borrow_mut();
             let mut newest = self.newest.borrow_mut();
@@ -245,6 +233,37 @@ impl Live {
         if self.say().await.is_ok() && self.settle().await.is_ok() {
             self.changed.notify();
         }
+    }
+
+    /// Whether what is in a leg's place lacks more than the bitmap says; why it is not the leg, if that is known.
+    async fn look_at_returning(
+        &self,
+        leg: usize,
+        found: &Found,
+    ) -> std::result::Result<bool, Option<String>> {
+        let told = |why: &str| Err(Some(format!("what is there {why}; see docs/MIRROR.md")));
+        let found = match found {
+            Found::Leg(found) => found,
+            Found::Blank if self.is_unused(leg).await => return Ok(true),
+            Found::Blank => return told("has no superblock and holds something: \"What counts as blank\""),
+            Found::Foreign => return told("is no leg of a mirror: another volume, or one of another size"),
+            Found::OtherVersion => return told("was written by another version of Fathom"),
+            Found::Missing(_) => return Err(None),
+        };
+        let (newest, number) = (self.newest.borrow(), self.legs[leg].number);
+        if found.uuid != newest.uuid {
+            return told("is a leg of another mirror");
+        }
+        if found.leg != number {
+            return told("is a copy of another leg of this mirror");
+        }
+        let ours = found.current == newest.current || found.current == newest.previous;
+        let in_turn = ours || newest.entries[number].left_at.contains(&found.current);
+        if !in_turn && !newest.history.contains(&found.current) {
+            return told("went on without this mirror: a restart asks which of them is to stay");
+        }
+        // A copy of the leg from earlier lacks what no bit says.
+        Ok(!in_turn || found.age < self.legs[leg].said.get())
     }
 
     /// Whether a volume without superblocks that is in a leg's place holds nothing that a rebuild would write over.

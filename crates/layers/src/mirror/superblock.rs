@@ -80,6 +80,8 @@ pub struct Super {
     pub age: u64,
     /// The generations before the present one, the latest first.
     pub history: Vec<Generation>,
+    /// As it is read: the volume below lacks writes that it had answered ([`Volume::went_back`](fathom_volume::Volume::went_back)).
+    pub went_back: bool,
 }
 
 fn put(writer: &mut Writer<'_>, generation: Generation) {
@@ -140,6 +142,7 @@ impl Super {
             entries,
             age,
             history,
+            went_back: false,
         })
     }
 
@@ -250,7 +253,7 @@ mod tests {
             let entry = |(in_sync, a, b, left_age)| Entry { in_sync, left_at: [a, b], left_age };
             let entries = entries.into_iter().map(entry).collect();
             let made = Super {
-                counter, uuid: [7; 16], leg, region: 1 << 20, size: 1 << 30, current, previous, entries, age, history,
+                counter, uuid: [7; 16], leg, region: 1 << 20, size: 1 << 30, current, previous, entries, age, history, went_back: false,
             };
             let mut block = vec![0; BLOCK];
             made.encode(&mut block);

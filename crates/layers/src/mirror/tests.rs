@@ -221,11 +221,14 @@ fn a_busy_leg_is_spared() {
 #[test]
 fn settings_are_read_and_mistakes_named() {
     assert_eq!(read("legs = [\"leg0\", \"leg1\"]", Config::read), Ok(config(2)));
-    let text = "legs = [\"a\"]\nread = \"first\"\nregion = \"2MiB\"\nresync_share = \"30%\"\nleg_iops = 3000\nforce = \"12-00000000000000ff\"";
+    let text = "legs = [\"a\"]\nread = \"first\"\nregion = \"2MiB\"\nresync_share = \"30%\"\nleg_iops = 3000\nforce = \"12-00000000000000ff:02\"";
     let found = read(text, Config::read).expect("it is sound").settings;
     assert_eq!((found.read, found.region, found.rules.guaranteed), (ReadPolicy::First, 2 << 20, 30));
     assert_eq!(found.rules.stated.iops, Some(3000.0));
-    assert_eq!(found.accepted.force.map(|force| force.to_string()).as_deref(), Some("12-00000000000000ff"));
+    assert_eq!(
+        found.accepted.force.map(|force| force.to_string()).as_deref(),
+        Some("12-00000000000000ff:02")
+    );
     let small = read("legs = [\"a\"]\nregion = \"64KiB\"", Config::read).expect("its requests are no larger");
     assert_eq!(small.settings.resync_io, 64 << 10);
     for text in [
@@ -237,6 +240,7 @@ fn settings_are_read_and_mistakes_named() {
         "legs = [\"a\"]\nresync_io = \"2MiB\"",
         "legs = [\"a\"]\nresync_share = \"100%\"",
         "legs = [\"a\"]\nforce = \"yes\"",
+        "legs = [\"a\"]\nforce = \"12-00000000000000ff:b\"",
         "legs = [\"a\", \"b\", \"c\", \"d\", \"e\", \"f\", \"g\", \"h\", \"i\"]",
     ] {
         assert_eq!(read(text, Config::read).expect_err(text).len(), 1, "{text}");
@@ -324,7 +328,7 @@ fn a_leg_that_went_on_alone_opens_alone_and_the_other_one_only_if_told_to() {
     drop(behind);
     let (_, remedy) = refusal.split_once("force = \"").expect("the refusal names its remedy");
     let force = remedy.split('"').next().and_then(|text| text.parse().ok());
-    let told = harness(&disks, |settings| settings.accepted.force = force);
+    let told = harness(&disks, |settings| settings.accepted.force.clone_from(&force));
     assert_eq!(told.run(told.read(0)).expect("it was told to"), 1);
     told.run(told.write(0, 3)).expect("it goes on");
     drop(told);

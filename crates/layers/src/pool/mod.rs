@@ -180,6 +180,10 @@ impl Volume for Pool {
         self.node.live().await?.change(request, Change::Zeroes).await
     }
 
+    fn went_back(&self) -> bool {
+        self.node.now().is_some_and(|live| live.members.iter().any(|member| member.handle.went_back()))
+    }
+
     fn reopen(&self) {
         if let Some(live) = self.node.now() {
             live.members.iter().for_each(|member| member.handle.reopen());

@@ -173,7 +173,8 @@ fn own_members(parts: &Parts, found: &[Found]) -> Result<Super> {
     let Found::Whole(first, _) = found[0] else {
         let why = format!(
             "`{}` holds nothing, and others belong to a pool whose map is on its first member; name the members in their \
-             order, and bring back the volume that was first",
+             order, and bring back the volume that was first. Only if nobody needs what the pool holds, or a mirror's other leg has \
+             it: zeroes over the first and the last MiB of every member make it a new pool",
             names(0)
         );
         return Err(parts.refuse(&why));

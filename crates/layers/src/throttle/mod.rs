@@ -161,6 +161,10 @@ impl Volume for Throttle {
         self.backing.flush(request.flush_for()).await
     }
 
+    fn went_back(&self) -> bool {
+        self.backing.went_back()
+    }
+
     fn trims_to_zeroes(&self) -> bool {
         self.backing.trims_to_zeroes()
     }

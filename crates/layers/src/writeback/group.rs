@@ -10,7 +10,7 @@ use fathom_volume::{Env, Error, ErrorKind, Geometry, Handle, Result};
 
 use super::config::{Config, Settings};
 use super::layout::{CacheLayout, OriginLayout, batch_limits, on_cache, on_own_volume, on_tail, usual_ring};
-use super::live::{Counts, Live, Member, Parts, Standing, check, foresee, most_payload, open};
+use super::live::{Counts, LegStatus, Live, Member, Parts, check, foresee, most_payload, open};
 use super::loss::Loss;
 use super::report::Report;
 use super::superblock::MOST_MEMBERS;
@@ -61,8 +61,8 @@ pub struct Status {
     pub loss: Option<Loss>,
     /// What the last accepted loss cost, however long ago.
     pub last_loss: Option<Loss>,
-    /// Name of each cache device, and what it is good for.
-    pub legs: Vec<(String, Standing)>,
+    /// What each cache device is good for.
+    pub legs: Vec<LegStatus>,
     /// Bytes of the log that a returning cache device still lacks.
     pub copying: u64,
     /// Why nothing more is accepted, if the group is fenced.

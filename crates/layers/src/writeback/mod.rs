@@ -73,7 +73,7 @@ use fathom_volume::{Blueprint, Buf, Class, Env, Geometry, Handle, NewBesideOld, 
 
 pub use config::{Config, Durability, KIND, Mode, Settings};
 pub use group::{Group, Groups, Status, groups};
-pub use live::{Counts, Standing};
+pub use live::{Counts, LegStatus, Standing};
 pub use loss::{Bounds, Loss};
 use record::Change;
 pub use redo::Pending;
@@ -167,6 +167,10 @@ impl Volume for Writeback {
 
     fn trims_to_zeroes(&self) -> bool {
         true
+    }
+
+    fn went_back(&self) -> bool {
+        self.group.status().is_some_and(|status| status.loss.is_some())
     }
 
     async fn trim(&self, request: &Request) -> Result<()> {

@@ -10,7 +10,7 @@
 //! not named nothing is read but what it had when it was last named. A leg that returns takes part in all writes from the
 //! open on, is brought the dirty log in the background, and is named when it has all of it.
 
-use std::cell::Cell;
+use std::cell::{Cell, RefCell};
 use std::rc::Rc;
 
 use fathom_volume::{Buf, Class, Error, ErrorKind, Handle, Request, Result};
@@ -48,6 +48,17 @@ impl Standing {
     }
 }
 
+/// What a group tells of one of its cache devices.
+#[derive(Debug, Clone)]
+pub struct LegStatus {
+    /// The name of its volume.
+    pub name: String,
+    /// What it is good for.
+    pub standing: Standing,
+    /// Why it is behind; empty unless it is.
+    pub why: String,
+}
+
 /// One cache device.
 pub struct Leg {
     pub volume: Handle,
@@ -56,11 +67,22 @@ pub struct Leg {
     /// What the backing side names it by; a new one each time it begins to count.
     pub id: Cell<u64>,
     pub standing: Cell<Standing>,
+    /// Why it is behind; empty unless it is.
+    pub why: RefCell<String>,
     /// Position before which it had the same log as the others when the group was opened.
     pub same_before: u64,
 }
 
 impl Leg {
+    /// Leaves it alone from here on; false if it was behind before, whose reason stands.
+    fn fall_behind(&self, why: &Error) -> bool {
+        let falls = self.standing.replace(Standing::Behind) != Standing::Behind;
+        if falls {
+            self.why.replace(why.to_string());
+        }
+        falls
+    }
+
     /// Fills a buffer, when it is the turn of that class.
     pub async fn read(&self, class: Class, at: u64, into: &Buf) -> Result<()> {
         let pass = self.gate.pass(class, into.len() as u64, false).await;
@@ -123,7 +145,7 @@ impl Legs {
         &'a self,
         act: impl Fn(&'a Leg) -> F,
     ) -> Vec<(&'a Leg, Error)> {
-        let failed = std::cell::RefCell::new(Vec::new());
+        let failed = RefCell::new(Vec::new());
         let acts = self.that_are(|standing| standing != Standing::Behind).map(|leg| {
             let (answer, failed) = (act(leg), &failed);
             Box::pin(async move {
@@ -172,9 +194,8 @@ impl Live {
         if self.legs.current().all(is_failed) {
             return Err(failed[0].1.clone());
         }
-        for (leg, _) in failed {
-            let before = leg.standing.replace(Standing::Behind);
-            self.state.borrow_mut().counts.legs_lost += u64::from(before != Standing::Behind);
+        for (leg, error) in failed {
+            self.state.borrow_mut().counts.legs_lost += u64::from(leg.fall_behind(error));
         }
         Ok(())
     }
@@ -230,8 +251,8 @@ impl Live {
             for at in &ends {
                 let zeroes = self.pool.get(BLOCK);
                 zeroes.with_mut(|bytes| bytes.fill(0));
-                if io::write(&leg.volume, *at, &zeroes, false).await.is_err() {
-                    leg.standing.set(Standing::Behind);
+                if let Err(error) = io::write(&leg.volume, *at, &zeroes, false).await {
+                    leg.fall_behind(&error);
                 }
             }
         }
@@ -248,8 +269,8 @@ impl Live {
             self.state.borrow_mut().space.pinned = None;
             self.room.notify();
             // A leg that fails while it is copied to is behind.
-            if copied.is_err() {
-                leg.standing.set(Standing::Behind);
+            if let Err(error) = copied {
+                leg.fall_behind(&error);
             } else if let Err(error) = self.let_count(leg).await {
                 // What the backing side says of the leg is not known: no write may be answered that it might miss.
                 self.fence(&error.at("counting a cache device"));
@@ -301,8 +322,8 @@ impl Live {
         let next = self.cache_super.get();
         for older in [1, 0] {
             let counter = next.counter - older;
-            if self.write_leg_super(leg, CacheSuper { counter, ..next }).await.is_err() {
-                leg.standing.set(Standing::Behind);
+            if let Err(error) = self.write_leg_super(leg, CacheSuper { counter, ..next }).await {
+                leg.fall_behind(&error);
             }
         }
         // It may have missed a write meanwhile.
@@ -344,14 +365,18 @@ impl Live {
         }
     }
 
-    /// Name and standing of each leg: one counts when the backing side says so, not before.
-    pub fn leg_states(&self) -> Vec<(String, Standing)> {
+    /// What each leg is good for: one counts when the backing side says so, not before.
+    pub fn leg_states(&self) -> Vec<LegStatus> {
         let named = self.origin_super.borrow().legs;
-        let standing = |leg: &Leg| match leg.standing.get() {
-            Standing::Current if !named.contains(&leg.id.get()) => Standing::Returning,
-            standing => standing,
+        let status = |leg: &Leg| LegStatus {
+            name: leg.volume.name().to_owned(),
+            standing: match leg.standing.get() {
+                Standing::Current if !named.contains(&leg.id.get()) => Standing::Returning,
+                standing => standing,
+            },
+            why: leg.why.borrow().clone(),
         };
-        self.legs.all().iter().map(|leg| (leg.volume.name().to_owned(), standing(leg))).collect()
+        self.legs.all().iter().map(|leg| status(leg)).collect()
     }
 }
 

@@ -44,7 +44,7 @@ use std::rc::Rc;
 use fathom_runtime::{Context, Nanos, Signal};
 use fathom_volume::{Error, ErrorKind, Handle, Pool, Result};
 
-pub use legs::Standing;
+pub use legs::{LegStatus, Standing};
 pub use open::{foresee, most_payload, open};
 pub use opening::{Member, Parts};
 pub use state::Counts;

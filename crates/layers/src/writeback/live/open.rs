@@ -225,6 +225,7 @@ impl Opening {
                 gate,
                 id: Cell::new(id),
                 standing: Cell::new(standing),
+                why: RefCell::new(self.failure(index).unwrap_or_default()),
                 same_before,
             }
         };

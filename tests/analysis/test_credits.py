@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import itertools
 from typing import Any
 
 import polars as pl
@@ -232,3 +233,39 @@ def test_guards_that_were_judged_are_not_denied_in_the_advice() -> None:
     risk = found.findings[0].remedies[0].risk
     assert risk is not None
     assert risk.startswith("Guards cover")
+
+
+def test_of_volumes_that_a_set_replaces_as_tables_the_first_that_meets_the_goals_is_named() -> None:
+    def replaced(model: str, **more: Any) -> dict[str, Any]:
+        return {"volumes.disk": {"kind": "model", "model": model, "iops": 16000, **more}}
+
+    sets = [replaced("aws/gp3", throughput="1000MiB/s"), replaced("aws/io2-block-express")]
+    found = within_goals({"gp3": {}, "io2": {}}, assigns={VOLUME: sets})
+    assert "Every variant meets the goals; gp3 is the first in the list." in found.headline
+    assert found.decision.taken == {VOLUME: "gp3"}
+    assert found.findings[0].remedies[0].action == "Choose the cheapest of gp3 and io2: both meet the goals."
+
+
+def test_of_volumes_and_instances_the_first_that_meets_the_goals_for_ever_is_named() -> None:
+    levels = {"disk": ["gp3", "io2"], "volumes.host.model": ["small", "large"]}
+    both = [dict(zip(levels, pair, strict=True)) for pair in itertools.product(*levels.values())]
+    rates, facts = {"gp3": 2500.0, "io2": 3500.0}, {"small": credits(5e6, limit=1500.0), "large": {}}
+    runs = [
+        dataclasses.replace(
+            run("fast", number, rates[one["disk"]], facts[one["volumes.host.model"]]),
+            variant=one,
+            id=f"{index}-{number}",
+        )
+        for index, one in enumerate(both)
+        for number in range(1, 6)
+    ]
+    known = {
+        "goals": [{"metric": "latency_p99_ms", "comparison": "<", "limit": 5.0, "text": "< 5ms"}],
+        "factors": levels,
+        "assigns": {"disk": [{"workload.volumes": ["gp3"]}, {"workload.volumes": ["io2"]}]},
+        "variants": [stated(one) for one in both],
+    }
+    rules = {"rounds": 5, "baseline": {"disk": "gp3"}}
+    whole = make_campaign({"slow": []}, metric="iops", compare=rules, study=known, extra_runs=runs)
+    found = analyse(dataclasses.replace(whole, planned=len(runs)))
+    assert found.decision.taken == {"disk": "gp3", "volumes.host.model": "large"}

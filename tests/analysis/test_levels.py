@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from fathom.analysis.levels import AtLevel, at_levels, cpi, size_axis
+from fathom.analysis.levels import AtLevel, amount, at_levels, cpi, size_axis
 from fathom.analysis.machines import machines
 from fathom.analysis.model import Comparison, Verdict
 from fathom.analysis.phases import Span, phases
@@ -93,6 +93,18 @@ def test_a_size_that_is_a_factor_itself_is_an_axis_as_well() -> None:
     axis = size_axis({}, comparisons)
     assert axis is not None
     assert sorted(axis.bytes.values()) == [1 << 30, 2 << 30, 4 << 30]
+
+
+def test_of_two_models_none_is_the_smaller_one() -> None:
+    def levels(model: str) -> dict[str, Any]:
+        return {
+            "small": {"volumes.disk": {"model": "aws/gp3", "iops": 3000}},
+            "large": {"volumes.disk": {"model": model, "iops": 16000}},
+        }
+
+    sides = ({"cache": "small"}, {"cache": "large"})
+    assert amount(varied(levels("aws/gp3")), *sides) == 3000
+    assert amount(varied(levels("aws/io2-block-express")), *sides) is None
 
 
 @pytest.mark.parametrize("sets", [{}, {"none": {}, "small": {"volumes.cached.kind": "model"}, "large": {}}])

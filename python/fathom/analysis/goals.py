@@ -9,7 +9,7 @@ from typing import Any
 
 from fathom.analysis.assumed import end_words, figures_of, named, volumes_by_model
 from fathom.analysis.capacity import where_met
-from fathom.analysis.levels import amount
+from fathom.analysis.levels import amount, says_what
 from fathom.analysis.model import GoalAnswer, Overload, Reserve, Standing, soonest
 from fathom.analysis.variants import (
     Key,
@@ -66,12 +66,12 @@ def goal_answer(
     overloaded = {variant_key(found.variant): found for found in over}
     ending = {variant_key(found.variant): found for found in reserves}
     things = [_thing(group, study, loads, overloaded, ending) for group in groups.values()]
-    factor = _only_factor([thing.standing.variant for thing in things])
-    sized = factor is not None and _all_sized(things, study)
+    factors = _varying([thing.standing.variant for thing in things])
+    sized = len(factors) == 1 and _all_sized(things, study)
     if sized:
         sizes = _sizes(things, study)
         things = [thing for _, thing in sorted(zip(sizes, things, strict=True), key=lambda pair: pair[0])]
-    listed_volumes = factor is not None and _is_volume(study, factor, things)
+    listed_volumes = bool(factors) and all(_is_volume(study, factor, things) for factor in factors)
     able = [thing for thing in things if not thing.standing.missed]
     ordered = sized or listed_volumes
     chosen = _first_for_ever(able) if able and ordered else None
@@ -189,11 +189,10 @@ def _beyond(outcome: Outcome) -> float:
     return abs(math.log(worst / goal.limit))
 
 
-def _only_factor(variants: Sequence[Variant]) -> str | None:
-    """The one factor in which the variants differ; None if there are several, or none."""
+def _varying(variants: Sequence[Variant]) -> list[str]:
+    """The factors in which the variants differ."""
     names = dict.fromkeys(name for variant in variants for name in variant)
-    varying = [name for name in names if len({repr(variant.get(name)) for variant in variants}) > 1]
-    return varying[0] if len(varying) == 1 else None
+    return [name for name in names if len({repr(variant.get(name)) for variant in variants}) > 1]
 
 
 def _all_sized(things: Sequence[_Thing], study: Mapping[str, Any]) -> bool:
@@ -209,11 +208,9 @@ def _sizes(things: Sequence[_Thing], study: Mapping[str, Any]) -> list[float]:
 
 
 def _is_volume(study: Mapping[str, Any], factor: str, things: Sequence[_Thing]) -> bool:
-    """Whether every level of a factor is a volume or a model of one."""
-    paths = [set(assigned(study, factor, thing.standing.variant[factor])) for thing in things]
-    return all(
-        any(p in _VOLUMES or (p.startswith("volumes.") and p.endswith(".model")) for p in some) for some in paths
-    )
+    """Whether every level of a factor is a volume, by its name, its model or all of its settings."""
+    levels = [thing.standing.variant[factor] for thing in things]
+    return all(any(p in _VOLUMES or says_what(p) for p in assigned(study, factor, level)) for level in levels)
 
 
 def _sentence(

@@ -98,6 +98,8 @@ def size_axis(study: Mapping[str, Any], comparisons: Sequence[Comparison]) -> Si
 _AMOUNTS = (".size", ".iops", ".throughput")
 """Settings of a volume of which less is cheaper."""
 
+_WHATS = (".kind", ".model")
+"""Settings of a volume that say what it is."""
 
 _REQUEST = "workload.size"
 """Of two sizes of a request that do as much, the smaller one waits less."""
@@ -116,12 +118,20 @@ def amount(
         return None
     (factor,) = differing
     mine, theirs = (assigned(study, factor, level) for level in (variant[factor], other[factor]))
+    # Of two models the one with the smaller figures may well be the dearer.
+    if any(mine[path] != theirs[path] for path in mine.keys() & theirs.keys() if says_what(path)):
+        return None
     paths = [p for p in dict.fromkeys([*mine, *theirs]) if _is_amount(p) or (requests and p == _REQUEST)]
     pairs = [(_quantity(mine.get(path)), _quantity(theirs.get(path))) for path in paths]
     unlike = [(one, two) for one, two in pairs if one != two]
     # More of one and less of another is neither.
     alike = len({one < two for one, two in unlike}) == 1
     return unlike[0][0] if alike else None
+
+
+def says_what(path: str) -> bool:
+    """Whether a path sets what a volume is: choosing its level chooses a volume."""
+    return path.startswith("volumes.") and path.endswith(_WHATS)
 
 
 def _is_amount(path: str) -> bool:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, Protocol, TypeVar
 
 from fathom.results import Level, Run
@@ -77,9 +77,18 @@ def resolved(study: Mapping[str, Any], variant: Mapping[str, Level]) -> Mapping[
 
 
 def assigned(study: Mapping[str, Any], factor: str, level: Level) -> Mapping[str, Any]:
-    """What choosing a level sets, by path: the level itself, or all values of a set's level."""
+    """What choosing a level sets, by path: the level itself, or all values of a set's level, also those in a table."""
     levels = zip(study.get("factors", {}).get(factor, ()), study.get("assigns", {}).get(factor, ()), strict=False)
-    return next((values for known, values in levels if repr(known) == repr(level)), {factor: level})
+    found = next((values for known, values in levels if repr(known) == repr(level)), {factor: level})
+    return dict(_leaves(found))
+
+
+def _leaves(values: Mapping[str, Any], under: str = "") -> Iterator[tuple[str, Any]]:
+    for name, value in values.items():
+        if isinstance(value, Mapping):
+            yield from _leaves(value, f"{under}{name}.")
+        else:
+            yield f"{under}{name}", value
 
 
 def users(study: Mapping[str, Any], variant: Mapping[str, Level]) -> int | None:

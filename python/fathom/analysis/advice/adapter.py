@@ -81,9 +81,9 @@ def _chosen(side: Variant, comparison: Comparison, study: Mapping[str, Any]) -> 
         if comparison.baseline.get(factor) == comparison.variant.get(factor):
             continue
         for path, value in assigned(study, factor, level).items():
-            table: dict[str, Any] = value if isinstance(value, dict) else {path.rpartition(".")[2]: value}
-            device += [table["per_device"]] if isinstance(table.get("per_device"), int) else []
-            adapter += [table["per_adapter"]] if isinstance(table.get("per_adapter"), int) else []
+            name = path.rpartition(".")[2]
+            device += [value] if name == "per_device" and isinstance(value, int) else []
+            adapter += [value] if name == "per_adapter" and isinstance(value, int) else []
     return (max(device), max(adapter)) if device and adapter else None
 
 

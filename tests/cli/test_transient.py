@@ -40,6 +40,7 @@ def test_what_does_not_last_is_told_first(fathom: Any, options: tuple[str, ...],
     [
         ("--model", "hdd/sata-7200", "--read", "0%", "--for", "60s", "--ramp", "5min"),
         ("--model", "aws/gp3", "--rate", "2900", "--for", "10s"),
+        ("--model", "aws/gp2", "--area", "500GiB", "--rate", "1500", "--for", "10s"),
         ("--model", "aws/gp3", "--depth", "64", "--for", "5s"),
     ],
 )

@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fathom.analysis.interval import Floats
-from fathom.analysis.model import Reserve, Source
+from fathom.analysis.model import SPENT_S, Reserve, Source
 from fathom.analysis.phases import Span, phases
 from fathom.analysis.variants import resolved
 from fathom.analysis.words import number, time
@@ -30,9 +30,6 @@ _CERTAIN = 4.0
 """Standard errors of a count of requests, as of a Poisson process, that may be chance."""
 _WHOLE = 0.05
 """A cost this near to one credit per request is one: a full bucket that earns nothing looks like a higher cost."""
-
-SPENT_S = 1.0
-"""Credits that last no longer are spent, s."""
 
 
 @dataclass(frozen=True)

@@ -6,7 +6,7 @@ import math
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from fathom.analysis.model import Analysis
+from fathom.analysis.model import SPENT_S, Analysis
 from fathom.analysis.variants import Variant, given_names, label, of_variant, variant_key
 from fathom.analysis.words import capital, number, quantity, short
 from fathom.metrics import metric as metric_facts
@@ -17,6 +17,9 @@ RATES = ("iops", "nopm", "opm", "transactions_per_second", "rows_per_second", "c
 _HEAD = ("mb_per_s", "latency_ms", "latency_p99_ms")
 _SAME = 0.03
 """A rate this near a limit has met it."""
+
+_CREDITS = {"iops_limit": "io_credits", "bytes_per_s_limit": "byte_credits"}
+"""The fact that says what was left beyond a sustained rate, by the one that states the rate."""
 
 _MOST = 3
 
@@ -92,9 +95,15 @@ def _first_met(runs: Sequence[Run], rates: Callable[[Run, str], Mapping[str, flo
                 continue
             where, _, word = name.removeprefix("volumes.").rpartition(".")
             met = _met(word, value, rates(run, where), within)
-            if met is not None:
+            if met is not None and not _is_held_up(run, where, word, float(value)):
                 return f"{where}: {met}"
     return None
+
+
+def _is_held_up(run: Run, volume: str, word: str, limit: float) -> bool:
+    """Whether a bucket still had credits at the end, with which a load at its sustained rate never has to wait."""
+    left = run.facts.get(f"volumes.{volume}.{_CREDITS[word]}") if word in _CREDITS else None
+    return left is not None and float(left) > SPENT_S * limit
 
 
 def _own_rates(run: Run, volume: str) -> dict[str, float]:

@@ -77,6 +77,10 @@ class Source(StrEnum):
     CACHE = "while its cache fills"
 
 
+SPENT_S = 1.0
+"""Credits that last no longer are spent, s."""
+
+
 @dataclass(frozen=True)
 class Reserve:
     """A variant that did more than its storage sustains.

@@ -8,9 +8,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from fathom.analysis.credits import SPENT_S, credits_of
+from fathom.analysis.credits import credits_of
 from fathom.analysis.filling import filling_of
-from fathom.analysis.model import Reserve, Source, soonest
+from fathom.analysis.model import SPENT_S, Reserve, Source, soonest
 from fathom.analysis.sequence import by_level
 from fathom.analysis.variants import Variant, of_variant, variants_of
 from fathom.results import Campaign, Run

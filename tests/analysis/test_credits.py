@@ -269,3 +269,28 @@ def test_of_volumes_and_instances_the_first_that_meets_the_goals_for_ever_is_nam
     whole = make_campaign({"slow": []}, metric="iops", compare=rules, study=known, extra_runs=runs)
     found = analyse(dataclasses.replace(whole, planned=len(runs)))
     assert found.decision.taken == {"disk": "gp3", "volumes.host.model": "large"}
+
+
+def of_two(driven: list[str], settings: dict[str, Any]) -> list[str]:
+    """What is said of a fast and a slow volume of one machine, 3,000/s and 300/s."""
+    nodes = {name: run("fast", 1, iops, {}).volumes["disk"] for name, iops in (("data", 3000.0), ("log", 300.0))}
+    left = {f"volumes.{name}.{word}": value for name in nodes for word, value in (
+        ("iops_limit", "1000"), ("io_credits", "4600000")
+    )}  # fmt: skip
+    made = dataclasses.replace(run("fast", 1, 3300.0, left), volumes=nodes)
+    known = stated(made.variant, settings={"volumes": dict.fromkeys(nodes, settings)}, volumes=driven)
+    return [one.words for reserves in reserves_of([made], {"variants": [known]}).values() for one in reserves]
+
+
+@pytest.mark.parametrize("gate", [{"shared": "vm"}, {"model": "azure/edsv6.e8ds"}])
+def test_credits_of_one_machine_are_told_of_all_its_volumes(gate: dict[str, Any]) -> None:
+    """What each of them gets without credits depends on the others: together they get what is sustained."""
+    (words,) = of_two(["data", "log"], {"kind": "throttle", **gate})
+    more = " at the assumed refill" if "model" in gate else ""
+    assert words == f"lives on burst credits: 3,300 IOPS on data and log for 33 min more{more}, then 1,000 IOPS"
+
+
+def test_credits_of_one_of_several_volumes_are_told_with_its_name() -> None:
+    assert of_two(["data", "log"], {"kind": "throttle"}) == [
+        "lives on burst credits: 3,000 IOPS on data for 38 min more, then 1,000 IOPS"
+    ]

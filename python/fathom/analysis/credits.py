@@ -8,7 +8,7 @@ alone. Each phase of a load is judged by itself: the mean over phases is a rate 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -19,7 +19,7 @@ from fathom.analysis.interval import Floats
 from fathom.analysis.model import SPENT_S, Reserve, Source
 from fathom.analysis.phases import Span, phases
 from fathom.analysis.variants import resolved
-from fathom.analysis.words import number, time
+from fathom.analysis.words import listed, number, time
 from fathom.results import Run
 from fathom.samples import Intervals, floats, having
 
@@ -28,6 +28,8 @@ _ABOVE = 1.03
 smaller part is no chance."""
 _CERTAIN = 4.0
 """Standard errors of a count of requests, as of a Poisson process, that may be chance."""
+_MOST = 3
+"""Volumes of one bucket that are told by name."""
 _WHOLE = 0.05
 """A cost this near to one credit per request is one: a full bucket that earns nothing looks like a higher cost."""
 
@@ -51,9 +53,10 @@ _KINDS = (
 
 @dataclass(frozen=True)
 class _Bucket:
-    """The credits of one volume in one run.
+    """The credits of one volume in one run, or of all volumes that share them.
 
     Attributes:
+        on: whose the rates are, where the load drives more or others: ` on data and log`.
         sustained: credits earned per second; `left` at the end of the run.
         assumed: how credits come back, where that is not published.
         levels: what was left at `times`, s since the measured phase began; empty in results without such samples.
@@ -61,6 +64,7 @@ class _Bucket:
         counts: what requests counted between the times, the first of all before.
     """
 
+    on: str
     sustained: float
     left: float
     assumed: str
@@ -82,21 +86,22 @@ class _Use:
 
 
 def credits_of(run: Run, study: Mapping[str, Any]) -> Iterator[Reserve]:
-    """What a finished run lived on, by volume and phase."""
+    """What a finished run lived on, by the volumes of a bucket and phase."""
     if not run.measured_s:
         return
     settings = resolved(study, run.variant).get("settings", {})
     workload = settings.get("workload")
-    for volume, counted in run.volumes.items():
+    for volumes in _sharing(run, settings.get("volumes", {})):
         for kind in _KINDS:
-            sustained, left = (_number(run, f"volumes.{volume}.{name}") for name in (kind.limit, kind.credits))
+            sustained, left = (_number(run, f"volumes.{volumes[0]}.{name}") for name in (kind.limit, kind.credits))
             if sustained is None or left is None:
                 continue
-            assumed = _assumed(volume, settings.get("volumes", {}).get(volume, {}))
-            total, requests = (_total(counted, column) for column in (kind.counted, "count"))
+            assumed = _assumed(volumes, settings.get("volumes", {}))
+            total, requests = (_total(run, volumes, column) for column in (kind.counted, "count"))
             offered = _offered(run, study, requests)
             each = None if offered is None or not requests else offered * total / requests
-            bucket = _bucket(run, volume, kind, _Bucket(sustained, left, assumed, each, *[np.empty(0)] * 3))
+            empty = _Bucket(_on(run, study, volumes), sustained, left, assumed, each, *[np.empty(0)] * 3)
+            bucket = _bucket(run, volumes, kind, empty)
             spans = phases(workload)
             if spans and len(bucket.times):
                 found = [_of_span(run, bucket, kind, span, requests) for span in spans]
@@ -105,12 +110,30 @@ def credits_of(run: Run, study: Mapping[str, Any]) -> Iterator[Reserve]:
             yield from (one for one in found if one is not None)
 
 
-def _total(counted: Mapping[str, Any], column: str) -> float:
-    return float(sum(counted.get(op, {}).get(column, 0) for op in ("read", "write")))
+def _sharing(run: Run, settings: Mapping[str, Any]) -> list[list[str]]:
+    """The volumes that did something, those that share their limits together: one bucket pays for all of them."""
+    found: dict[str, list[str]] = {}
+    for volume in run.volumes:
+        mine = settings.get(volume, {})
+        gate = mine.get("shared") or mine.get("model") if mine.get("kind") == "throttle" else None
+        if _total(run, [volume], "count"):
+            found.setdefault(f"shared {gate}" if gate else volume, []).append(volume)
+    return list(found.values())
+
+
+def _on(run: Run, study: Mapping[str, Any], volumes: Sequence[str]) -> str:
+    driven = resolved(study, run.variant).get("volumes") or volumes
+    if len(volumes) == 1 and list(driven) == list(volumes):
+        return ""
+    return f" on {listed(volumes) if len(volumes) <= _MOST else f'{len(volumes)} volumes'}"
+
+
+def _total(run: Run, volumes: Sequence[str], column: str) -> float:
+    return float(sum(run.volumes[name].get(op, {}).get(column, 0) for name in volumes for op in ("read", "write")))
 
 
 def _offered(run: Run, study: Mapping[str, Any], requests: float) -> float | None:
-    """Requests per second of an open loop, all of which this volume gets; None for others."""
+    """Requests per second of an open loop, all of which go to these volumes; None for others."""
     rate = (resolved(study, run.variant).get("demand") or {}).get("rate")
     done = run.metrics.get("iops")
     if not rate or not done or abs(requests / (run.measured_s or 1.0) / done - 1) > _WHOLE:
@@ -118,18 +141,19 @@ def _offered(run: Run, study: Mapping[str, Any], requests: float) -> float | Non
     return float(rate)
 
 
-def _assumed(volume: str, settings: Mapping[str, Any]) -> str:
+def _assumed(volumes: Sequence[str], settings: Mapping[str, Any]) -> str:
     """Vendors say how long an instance holds its burst once a day, and not how its credits come back."""
-    instance = settings.get("model") if settings.get("kind") == "throttle" else None
-    return f"{volume}: burst credits that come back at the unused baseline" if instance else ""
+    first = settings.get(volumes[0], {})
+    instance = first.get("model") if first.get("kind") == "throttle" else None
+    return f"{listed(volumes)}: burst credits that come back at the unused baseline" if instance else ""
 
 
-def _bucket(run: Run, volume: str, kind: _Kind, empty: _Bucket) -> _Bucket:
-    """With what samples tell of its credits."""
+def _bucket(run: Run, volumes: Sequence[str], kind: _Kind, empty: _Bucket) -> _Bucket:
+    """With what samples tell of the credits."""
     frame = run.samples()
     if frame is None or not frame.height:
         return empty
-    mine = having(frame, "node", volume)
+    mine = having(frame, "node", *volumes)
     levels = mine & having(frame, "op", kind.credits)
     if not levels.any():
         return empty
@@ -174,15 +198,15 @@ def _told(run: Run, bucket: _Bucket, kind: _Kind, use: _Use, rate: float, reques
     done, rest = (f"{number(amount / kind.scale)} {kind.unit}" for amount in (rate, bucket.sustained / cost))
     if lasts >= SPENT_S:
         more = f"{time(lasts)} more{' at the assumed refill' if bucket.assumed else ''}"
-        words = f"lives on burst credits{where}: {done} for {more}, then {rest}"
-        brief = f"{more}{where}, then {rest}"
+        words = f"lives on burst credits{where}: {done}{bucket.on} for {more}, then {rest}"
+        brief = f"{more}{where}, then {rest}{bucket.on}"
         whole = ramp + use.length_s + lasts
         return Reserve(run.variant, Source.CREDITS, lasts, words, brief, whole, use.phase, keeps, bucket.assumed)
     empty = bucket.times[use.inside][bucket.levels[use.inside] <= SPENT_S * bucket.sustained]
     after = float(empty[0]) - use.start if len(empty) else use.length_s
     when = f" after {time(after)}{where or ' of the measured time'}" if len(empty) else where or " within the run"
-    words = f"spent its burst credits{when} and does {rest} without them"
-    brief = f"spent{when}, then {rest}"
+    words = f"spent its burst credits{when} and does {rest}{bucket.on} without them"
+    brief = f"spent{when}, then {rest}{bucket.on}"
     return Reserve(run.variant, Source.CREDITS, lasts, words, brief, ramp + after, use.phase, keeps)
 
 

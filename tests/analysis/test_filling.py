@@ -10,7 +10,7 @@ import pytest
 
 from analysis.conftest import FACTOR, make_campaign, make_run, stated
 from fathom.analysis.analyse import analyse
-from fathom.analysis.filling import too_short
+from fathom.analysis.filling import stays, too_short
 from fathom.analysis.goals import goal_answer
 from fathom.analysis.model import Source
 from fathom.analysis.reserves import all_reserves, reserves_of
@@ -23,10 +23,12 @@ STEADY = [20.0 * at for at in range(1, 31)]
 """A level that rises by 20 MB/s and reaches three quarters of its limit."""
 
 
-def cached(levels: list[float], *, name: str = "a", number: int = 1, written: float = 30.0, limit: int = LIMIT) -> Run:
+def cached(
+    levels: list[float], *, name: str = "a", number: int = 1, written: float = 30.0, limit: int = LIMIT, ramp: int = 0
+) -> Run:
     """A run of intervals of 1 s on a cache, with its dirty level after each and what was written in each, MB."""
     rows = [
-        {"t_s": float(at), "seconds": 1.0, "phase": "measure", "node": "cache", "op": op, "count": 1,
+        {"t_s": float(at - ramp), "seconds": 1.0, "phase": "measure", "node": "cache", "op": op, "count": 1,
          "bytes": int(size * MB), "latency_mean_ns": 1e6, "outstanding_mean": 1.0}
         for at, level in enumerate(levels)
         for op, size in (("write", written), ("dirty_bytes", level))
@@ -116,3 +118,28 @@ def test_goals_that_are_met_while_a_cache_fills_name_who_meets_them_for_ever() -
         "Every variant meets the goals; size 4GiB is the smallest that does so for ever; size 1GiB does so only while "
         "its cache fills (20 MB/s more than it puts in place, full in 10 s)."
     )
+
+
+@pytest.mark.parametrize(
+    ("levels", "words", "limit"),
+    [
+        (STEADY, "it does 3,001, 2,001 of them to fill a cache", "less than 1,000/s"),
+        ([300.0] * 30, "it does 3,001, 1,000 of them to fill a cache", "less than 2,001/s"),
+        ([20.0] * 30, "it does 3,001", "less than 3,001/s"),
+    ],
+    ids=["fills", "filled at once", "takes next to nothing"],
+)
+def test_what_a_cache_parked_is_not_what_its_volume_sustains(levels: list[float], words: str, limit: str) -> None:
+    made = cached(levels)
+    made = dataclasses.replace(made, metrics={**made.metrics, "iops": 3001.0, "refused": 5e5, "elapsed_s": 30.0})
+    known = study(demand={"rate": 8000.0})
+    whole = make_campaign({"a": []}, study={"compare": None, **known}, extra_runs=[made])
+    found = analyse(dataclasses.replace(whole, planned=1))
+    (over,) = (one for one in found.findings if one.rule == "overload")
+    assert f"cannot sustain 8,000/s: {words}; 500,000 arrivals refused" in over.what
+    assert f"Offer {limit} with a" in over.remedies[0].action
+
+
+def test_what_was_dirty_before_the_measured_time_was_not_parked_in_it() -> None:
+    assert stays(cached(STEADY)) == pytest.approx(600 / 900)
+    assert stays(cached(STEADY, ramp=10)) == pytest.approx(400 / 600)

@@ -97,9 +97,9 @@ def too_much(analysis: Analysis, variant: Mapping[str, Level]) -> float:
     """The lowest rate per second that is too much: done of more, or one that `limit_of` does not let pass."""
     over = {variant_key(found.variant) for found in analysis.overloads}
     bad = [load for load, v in _tried(analysis, variant) if variant_key(v) not in over and _failed(analysis, v)]
-    # What a run did before its credits were gone says nothing of what it does without them.
-    kept = (found.done * _keeps(analysis, found) for found in analysis.overloads if matches(found.variant, variant))
-    return min([*bad, *kept])
+    # What a run did before its credits were gone, or its cache full, says nothing of what it does without them.
+    over_here = [found for found in analysis.overloads if matches(found.variant, variant)]
+    return min([*bad, *((found.done - found.parked) * _keeps(analysis, found) for found in over_here)])
 
 
 def _keeps(analysis: Analysis, found: Overload) -> float:
@@ -138,7 +138,8 @@ def _together(group: Sequence[Overload], study: Mapping[str, Any], loads: Sequen
     if len(set(done)) > 1 and len(done) > _FEW:
         least, most = (number(end(found.done for found in group)) for end in (min, max))
         does = f"{least} to {most}"
-    return f"{who} cannot sustain {number(group[0].offered)}/s: they do {does}"
+    fills = ", in part to fill caches" if any(found.parked for found in group) else ""
+    return f"{who} cannot sustain {number(group[0].offered)}/s: they do {does}{fills}"
 
 
 def where_met(standing: Standing, study: Mapping[str, Any]) -> str:

@@ -39,7 +39,7 @@ class _Level:
 
     Attributes:
         rises: bytes per second by which it rose in the last two thirds.
-        end: bytes at its highest in the last third, which batches that go in place at once do not hide.
+        end: bytes in the last third.
         limit: bytes that may be dirty.
         measured_s, ramp_s: how long the run took.
     """
@@ -49,6 +49,31 @@ class _Level:
     limit: float
     measured_s: float
     ramp_s: float
+
+
+@dataclass(frozen=True)
+class _Cache:
+    """What samples tell of one write-back cache.
+
+    Attributes:
+        limit: bytes that may be dirty.
+        times: the ends of the measured intervals, s; `lengths` of each, s; `dirty` bytes at the end of each.
+        written: bytes written in all of them.
+        begin: dirty bytes when the measured time began, after `ramp_s`.
+    """
+
+    limit: float
+    times: Floats
+    lengths: Floats
+    dirty: Floats
+    written: float
+    begin: float
+    ramp_s: float
+
+    @property
+    def end(self) -> float:
+        """Dirty bytes at their highest in the last third, which batches that go in place at once do not hide."""
+        return float(np.array_split(self.dirty, 3)[-1].max())
 
 
 def filling_of(run: Run, study: Mapping[str, Any]) -> Iterator[Reserve]:
@@ -73,14 +98,28 @@ def _rising(run: Run, study: Mapping[str, Any]) -> Iterator[_Level]:
     A load with phases is meant to come and go, and a fixed amount of work ends: neither has to go on for ever.
     """
     found = resolved(study, run.variant)
+    if found.get("phases") or found.get("lasts_ns", 0) is None:
+        return
+    for cache in _caches(run):
+        rises = _rises(cache.times, cache.dirty)
+        if rises is None or rises * cache.lengths.sum() < _RISES * cache.written:
+            continue
+        yield _Level(rises, cache.end, cache.limit, float(cache.times[-1]), cache.ramp_s)
+
+
+def stays(run: Run) -> float:
+    """The part of what a run wrote to a cache that its volumes did not take while it was measured; 0 of a chance."""
+    parts = [(cache.end - cache.begin) / cache.written for cache in _caches(run) if cache.written]
+    return max((part for part in parts if part >= _RISES), default=0.0)
+
+
+def _caches(run: Run) -> Iterator[_Cache]:
     limits = {
         name.removeprefix("volumes.").removesuffix(".dirty_limit_bytes"): float(value)
         for name, value in run.facts.items()
         if name.endswith(".dirty_limit_bytes")
     }
-    if not limits or found.get("phases") or found.get("lasts_ns", 0) is None:
-        return
-    frame = run.samples()
+    frame = run.samples() if limits else None
     if frame is None or not frame.height:
         return
     for volume, limit in limits.items():
@@ -92,12 +131,11 @@ def _rising(run: Run, study: Mapping[str, Any]) -> Iterator[_Level]:
         dirty = spans.highest(np.where(levels, floats(frame, "bytes"), np.nan))
         written = spans.total(np.where(having(frame, "op", "write"), floats(frame, "bytes"), 0.0))
         known = (spans.starts >= 0) & ~np.isnan(dirty)
-        times = (spans.starts + spans.lengths)[known]
-        rises = _rises(times, dirty[known])
-        if rises is None or rises * spans.lengths[known].sum() < _RISES * written[known].sum():
-            continue
-        end = float(np.array_split(dirty[known], 3)[-1].max())
-        yield _Level(rises, end, limit, float(times[-1]), max(0.0, -float(spans.starts[0])))
+        before = dirty[(spans.starts < 0) & ~np.isnan(dirty)]
+        if known.any():
+            times, begin = (spans.starts + spans.lengths)[known], float(before[-1]) if len(before) else 0.0
+            ramp_s = max(0.0, -float(spans.starts[0]))
+            yield _Cache(limit, times, spans.lengths[known], dirty[known], float(written[known].sum()), begin, ramp_s)
 
 
 def _rises(times: Floats, levels: Floats) -> float | None:

@@ -121,6 +121,7 @@ class Overload:
         refused: arrivals turned away, all runs together; `waiting`: arrivals still queued at the end of a run, mean.
         growth: by what factor latency grew within a run, first to last third; None where it is not known.
         phase: the phase that all of this is of, where the load has phases: the one that fell short the most.
+        parked: of `done`, what write-back caches only took because they were not full yet, mean.
     """
 
     variant: dict[str, Level]
@@ -131,6 +132,7 @@ class Overload:
     growth: float | None
     sentence: str
     phase: str = ""
+    parked: float = 0.0
 
 
 @dataclass(frozen=True)

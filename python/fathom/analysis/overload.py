@@ -14,6 +14,7 @@ import numpy as np
 
 from fathom import unanswered
 from fathom.analysis.factors import amounts
+from fathom.analysis.filling import stays
 from fathom.analysis.interval import Floats
 from fathom.analysis.model import Overload
 from fathom.analysis.phases import Span, phases
@@ -133,12 +134,16 @@ def _judged(
         return None
     who = subject(label(without(variant, loads), study)) if set(variant) - set(loads) else _volume(study, variant)
     where = f" in phase {phase}" if phase else ""
+    # Phases come and go: a cache is there to take what one of them is too much.
+    parked = 0.0 if phase else done * float(np.mean([stays(run) for run in runs]))
     text = f"{who} cannot sustain {number(offered)}/s{where}: it does {number(done)}"
+    if parked:
+        text += f", {number(parked)} of them to fill a cache"
     if turned_away:
         text += f"; {turned_away:,.0f} arrivals refused"
     elif waiting:
         text += f"; {waiting:,.0f} arrivals still wait at the end"
-    return Overload(variant, offered, done, int(turned_away), waiting, growth, text, phase)
+    return Overload(variant, offered, done, int(turned_away), waiting, growth, text, phase, parked)
 
 
 def _terms(run: Run, study: Mapping[str, Any]) -> _Terms | None:

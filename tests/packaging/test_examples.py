@@ -83,6 +83,23 @@ def test_packaged_units_and_those_around_them_are_sound(path: Path, tmp_path: Pa
     assert (done.returncode, said) == (0, [])
 
 
+@pytest.mark.parametrize("folder", ["/run/fathomd", "/run/fathomd-sql-server", "/run/100% mine", "/var/lib/fathom"])
+def test_the_unit_of_a_settings_file_finds_it_and_makes_the_folder_of_its_sockets(tmp_path: Path, folder: str) -> None:
+    path = tmp_path / "sql-server.toml"
+    text = (ROOT / "packaging/examples/sql-server.toml").read_text(encoding="utf-8")
+    path.write_text(text.replace("/run/fathomd/", f"{folder}/"), encoding="utf-8")
+    files, _ = export(SYSTEMD, ExportRequest(load(path)), frozenset())
+    (drop_in,) = (file for file in files if file.name.endswith(".service.d/10-volumes.conf"))
+    assert drop_in.name == "system/fathomd@sql\\x2dserver.service.d/10-volumes.conf"
+    packaged = (UNITS / "fathomd@.service").read_text(encoding="utf-8")
+    # systemd.unit(5): %I is the instance's name without its escapes, %i with them.
+    unit = (packaged + drop_in.text).replace("%i", "sql\\x2dserver").replace("%I", "sql-server")
+    assert "ExecStart=/usr/bin/fathomd --log json /etc/fathom/sql-server.toml" in unit
+    made = re.findall(r'^RuntimeDirectory="?(.*?)"?$', unit, re.MULTILINE)
+    assert len(made) == len(set(made))
+    assert folder.startswith("/var") or folder in {f"/run/{name.replace('%%', '%')}" for name in made}
+
+
 def small(example: Path, at: Path) -> Path:
     """An example's settings with files of 64 MiB instead of devices, laid out anew."""
     device = r'\[volumes\.(.+)\]\nkind = "file"\npath = ".*"'
@@ -178,7 +195,7 @@ def test_the_two_units_differ_in_their_settings_only() -> None:
     def lines(text: str) -> set[str]:
         code = [line for line in text.splitlines() if line and not line.startswith(("#", "["))]
         return {
-            line.replace("fathomd-%i", "fathomd").replace("%i.toml", "fathomd.toml").replace(" (%i)", "")
+            line.replace("fathomd-%I", "fathomd").replace("%I.toml", "fathomd.toml").replace(" (%I)", "")
             for line in code
         } - {"Documentation=file:/usr/share/doc/fathom/FATHOMD.md"}
 

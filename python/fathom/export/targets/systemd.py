@@ -130,6 +130,7 @@ def _daemon(request: ExportRequest) -> str:
             "For one step without a sign of life: the daemon asks for more while it drains. Not less than the drain."
         ),
         f"TimeoutStopSec={-(-limit // 1000)}s",
+        *(f"RuntimeDirectory={systemd(folder)}" for folder in _runtime_folders(request)),
     ]
     if "fuse" in request.settings.serving:
         lines += [
@@ -144,6 +145,16 @@ def _daemon(request: ExportRequest) -> str:
             "CapabilityBoundingSet=CAP_SYS_ADMIN",
         ]
     return "\n".join(lines) + "\n"
+
+
+def _runtime_folders(request: ExportRequest) -> list[str]:
+    """Folders of sockets in /run, which is empty after a start, that the packaged unit does not make."""
+    sockets = [request.settings.daemon[key] for key in ("socket", "status") if key in request.settings.daemon]
+    folders = [PurePosixPath(str(socket)).parent for socket in sockets]
+    stem = request.settings.path.stem
+    made = {".", "fathomd" if stem == "fathomd" else f"fathomd-{stem}"}
+    inside = [str(folder.relative_to("/run")) for folder in folders if folder.is_relative_to("/run")]
+    return [folder for folder in dict.fromkeys(inside) if folder not in made]
 
 
 def _daemon_ms(request: ExportRequest, key: str, otherwise: int) -> int:

@@ -332,19 +332,23 @@ CLOUD: dict[str, Any] = {
 }
 
 
-def test_terraform_describes_what_the_catalogue_models() -> None:
-    text = files("terraform-aws", CLOUD)["volumes.tf"].text
-    read = hcl2.loads(text)
+def plain(value: Any) -> Any:
+    return value.strip('"') if isinstance(value, str) else value
 
-    def plain(value: Any) -> Any:
-        return value.strip('"') if isinstance(value, str) else value
 
-    blocks = {
+def resources(text: str) -> dict[tuple[str, str], Any]:
+    """The resources that a text in Terraform's language describes, by kind and name."""
+    return {
         (plain(kind), plain(name)): body
-        for block in read["resource"]
+        for block in hcl2.loads(text)["resource"]
         for kind, named in block.items()
         for name, body in named.items()
     }
+
+
+def test_terraform_describes_what_the_catalogue_models() -> None:
+    text = files("terraform-aws", CLOUD)["volumes.tf"].text
+    blocks = resources(text)
     volume = blocks["aws_ebs_volume", "data"]
     assert volume["lifecycle"][0]["prevent_destroy"]
     assert volume["final_snapshot"]
@@ -358,6 +362,14 @@ def test_terraform_describes_what_the_catalogue_models() -> None:
     assert len(devices) == 2
     assert 'self.instance_type == "r5d.4xlarge"' in text
     assert "# not made here: cached (writeback): made on the host" in text
+
+
+@pytest.mark.parametrize("kind", ["st1", "sc1"])
+def test_volumes_on_rotating_disks_have_a_type_and_a_size_alone(kind: str) -> None:
+    tree = {"volumes": {"v": {"kind": "model", "model": f"aws/{kind}", "size": "2TiB"}}}
+    volume = resources(files("terraform-aws", tree)["volumes.tf"].text)["aws_ebs_volume", "v"]
+    assert (plain(volume["type"]), volume["size"]) == (kind, 2048)
+    assert not {"iops", "throughput"} & volume.keys()
 
 
 @pytest.mark.parametrize(("rate", "version"), [("1000MiB/s", ">= 5.0"), ("1500MiB/s", ">= 6.9")])
@@ -382,6 +394,7 @@ def test_terraform_itself_reads_it(tmp_path: Path) -> None:
         ({"size": "500.5GiB"}, "whole GiB"),
         ({"model": "aws/gp2", "iops": 3000}, "gp2 has no 3000 IOPS"),
         ({"model": "aws/io1"}, "io1 needs its IOPS"),
+        ({"model": "aws/st1", "throughput": "80MiB/s"}, "only gp3 has throughput"),
         ({"model": "azure/premium-ssd"}, "no EBS volume"),
         ({"model": "aws/io1", "iops": 100, "throughput": "250MiB/s"}, "only gp3 has throughput"),
     ],

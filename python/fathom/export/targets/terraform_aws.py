@@ -1,7 +1,8 @@
 """Terraform for AWS: the EBS volumes that the settings model, attached to an instance of the right type.
 
 What stands on them (stripes, mirrors, caches) is made on the host, by another target. The volumes are the catalogue's
-`aws/gp2`, `aws/gp3`, `aws/io1`, `aws/io2` and `aws/io2-block-express`; local NVMe comes with the instance type.
+`aws/gp2`, `aws/gp3`, `aws/io1`, `aws/io2`, `aws/io2-block-express`, `aws/st1` and `aws/sc1`; local NVMe comes with the
+instance type.
 """
 
 from __future__ import annotations
@@ -23,6 +24,8 @@ TYPES = {
     "aws/io1": "io1",
     "aws/io2": "io2",
     "aws/io2-block-express": "io2",
+    "aws/st1": "st1",
+    "aws/sc1": "sc1",
 }
 """Catalogue model to the type of an `aws_ebs_volume`; io2 is Block Express on instances that have it."""
 

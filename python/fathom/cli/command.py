@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import functools
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
@@ -78,6 +79,8 @@ def _told(function: Callable[..., None], *args: Any, **kwargs: Any) -> None:
     except OSError as problem:
         # A path that a person gave and nobody looked at more closely: no right to it, too long, a dead mount.
         where = f"{problem.filename}: " if problem.filename else ""
-        told = FathomError(f"{where}{problem.strerror or problem}", "check the path and your rights to it")
+        full = problem.errno in {errno.ENOSPC, errno.EDQUOT}
+        remedy = "free some space, or write to another disk" if full else "check the path and your rights to it"
+        told = FathomError(f"{where}{problem.strerror or problem}", remedy)
         typer.echo(told.screen(), err=True)
         raise typer.Exit(told.exit_code) from None

@@ -8,6 +8,7 @@ pub mod kind;
 pub mod live;
 pub mod metrics;
 pub mod outcome;
+pub mod own_settings;
 pub mod progress;
 pub mod sampler;
 pub mod several;

@@ -127,6 +127,34 @@ fn a_statement_that_a_database_would_refuse_is_refused_here() {
 }
 
 #[test]
+fn settings_that_lead_to_other_data_or_away_from_fathom_are_refused() {
+    let said = |kind: &str, setting: &str| {
+        mistakes(&format!("[databases.db]\nkind = \"{kind}\"\nsettings = {{ {setting} }}\n")).join("\n")
+    };
+    let words = "is not the study's to set";
+    for (kind, setting, instead) in [
+        ("mariadb", "datadir = \"/some/existing\"", "name the `place` of the data"),
+        ("mariadb", "loose-innodb-log-group-home-dir = \"/x\"", "name the `log_place`"),
+        ("mariadb", "innodb_undo_dir = \"/x\"", "(it means `innodb_undo_directory`)"),
+        ("mariadb", "skip_networking = false", "`connect` is for one that runs already"),
+        ("mariadb", "log_bin = \"/x/bin\"", "a name without `/`"),
+        ("postgresql", "data_directory = \"/some/existing\"", "name the `place` of the data"),
+        ("postgresql", "Listen_Addresses = \"*\"", "`connect` is for one that runs already"),
+        ("postgresql", "include = \"/x.conf\"", "write each setting here"),
+    ] {
+        let said = said(kind, setting);
+        assert!(said.starts_with("s.toml:6:14: databases.db.settings."), "{said}");
+        assert!(said.contains(words) && said.contains(instead), "{said}");
+    }
+    for (kind, setting) in [
+        ("mariadb", "log_bin = \"bin\", skip_log_bin = true, log_error = \"/x/err\""),
+        ("postgresql", "log_directory = \"/x/log\", port_of = 1"),
+    ] {
+        assert_eq!(said(kind, setting), "");
+    }
+}
+
+#[test]
 fn mistakes_point_at_their_lines() {
     let text = r#"[places.data]
 kind = "volume"

@@ -229,7 +229,7 @@ fn read(name: &str, section: &mut Section<'_>, places: &[Place]) -> Option<Datab
     };
     let (data, log, temp) =
         (place(section, "place"), place(section, "log_place"), place(section, "temp_place"));
-    let settings = section.section("settings").map(|mut settings| read_settings(&mut settings));
+    let settings = section.section("settings").map(|mut settings| read_settings(&mut settings, kind));
     let cpus = section.optional::<Cpus>("cpus").map(|cpus| cpus.0);
     let background = section.or("background", Background("none")).0;
     let background_command = section.optional::<Words>("background_command").map(|words| words.0);
@@ -284,13 +284,17 @@ fn read(name: &str, section: &mut Section<'_>, places: &[Place]) -> Option<Datab
 }
 
 /// Settings of a server: names that are plain words, values that fit one line of its configuration.
-fn read_settings(section: &mut Section<'_>) -> Map<String, Value> {
+fn read_settings(section: &mut Section<'_>, kind: Option<DatabaseKind>) -> Map<String, Value> {
     let mut settings = Map::new();
     for entry in section.entries() {
         let path = section.path().join(&entry.key);
         let plain = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-' | b'.');
         if entry.key.is_empty() || !entry.key.bytes().all(plain) {
             let problem = Problem::new("this is no name of a setting", "letters, digits, `_`, `-` and `.`");
+            section.refuse(entry.position, &path, problem);
+            continue;
+        }
+        if let Some(problem) = kind.and_then(|kind| own_setting(kind, &entry.key, &entry.value.data)) {
             section.refuse(entry.position, &path, problem);
             continue;
         }
@@ -311,6 +315,22 @@ fn read_settings(section: &mut Section<'_>) -> Map<String, Value> {
         }
     }
     settings
+}
+
+/// What is wrong with a setting that Fathom makes itself; None for one of the study's.
+fn own_setting(kind: DatabaseKind, written: &str, value: &Data) -> Option<Problem> {
+    let (name, own) = kind.own_setting(written)?;
+    if own.names_allowed && !matches!(value, Data::Text(text) if text.contains('/')) {
+        return None;
+    }
+    let also = if name.eq_ignore_ascii_case(&written.replace('-', "_")) {
+        String::new()
+    } else {
+        format!(" (it means `{name}`)")
+    };
+    let message =
+        format!("where a private server writes and how it is reached is not the study's to set{also}");
+    Some(Problem::new(message, own.instead))
 }
 
 fn read_connect(section: &mut Section<'_>, kind: Option<DatabaseKind>) -> Value {

@@ -150,26 +150,29 @@ impl Variant {
         self.places.iter().filter(used).collect()
     }
 
-    /// The mistake of a name that is no table, and no database of which Fathom starts a server.
-    fn unknown_database(&self, name: &str) -> Problem {
+    /// The mistake of a name that is no table, and no database of which Fathom starts a server. None for a table with
+    /// mistakes of its own: they are told.
+    fn unknown_database(&self, tree: &Tree, name: &str) -> Option<Problem> {
+        if self.database(name).is_some() || tree.get(&Path::ROOT.join("databases").join(name)).is_some() {
+            return None;
+        }
         if DatabaseKind::of(name).is_some() {
             let help = format!(
                 "add [databases.{name}] with kind = \"{name}\" and `connect`: Fathom starts no server of it"
             );
-            return Problem::new(format!("there is no table [databases.{name}]"), help);
+            return Some(Problem::new(format!("there is no table [databases.{name}]"), help));
         }
         let known = self.databases.iter().map(|known| &*known.name);
         let plain = DatabaseKind::all().filter(|kind| Database::plain(*kind).is_some());
         let help = did_you_mean(name, "databases", known.chain(plain.map(|kind| kind.name())));
-        Problem::new(format!("there is no database `{}`", name.escape_debug()), help)
+        Some(Problem::new(format!("there is no database `{}`", name.escape_debug()), help))
     }
 
     /// What can be told of a workload whose other settings are wrong.
     fn check_name_of_database(&self, tree: &Tree, diagnostics: &Diagnostics) {
         let path = Path::ROOT.join("workload").join("database");
         let Some(value) = tree.get(&path).filter(|_| self.kind.primary.is_some()) else { return };
-        if let Some(name) = value.as_text().filter(|name| self.database(name).is_none()) {
-            let problem = self.unknown_database(name);
+        if let Some(problem) = value.as_text().and_then(|name| self.unknown_database(tree, name)) {
             diagnostics.push(tree.source().diagnostic(value.position, &path, problem));
         }
     }
@@ -181,11 +184,10 @@ impl Variant {
             diagnostics.push(tree.source().diagnostic(tree.position_of(&path), &path, problem));
         };
         for name in &names {
-            let database = self.database(name);
-            if database.is_none() {
-                report("database", self.unknown_database(name));
+            if let Some(problem) = self.unknown_database(tree, name) {
+                report("database", problem);
             } else if clock == Clock::Virtual
-                && database.is_some_and(|database| database.kind != DatabaseKind::Sqlite)
+                && self.database(name).is_some_and(|database| database.kind != DatabaseKind::Sqlite)
             {
                 // SQLite is no server: its workloads decide where it may be.
                 let help = "name a workload that is a model, or use clock = \"real\"";

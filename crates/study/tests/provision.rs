@@ -155,6 +155,19 @@ fn settings_that_lead_to_other_data_or_away_from_fathom_are_refused() {
 }
 
 #[test]
+fn a_table_with_a_mistake_is_no_missing_table() {
+    let said = |kind: &str| {
+        mistakes(&format!(
+            "database = \"db\"\ntransaction = \"per-row\"\n[databases.db]\nkind = \"{kind}\"\n"
+        ))
+    };
+    for kind in ["mysql", "postgrsql"] {
+        let said = said(kind);
+        assert!(said.len() == 1 && said[0].contains("databases.db.kind: "), "{said:#?}");
+    }
+}
+
+#[test]
 fn mistakes_point_at_their_lines() {
     let text = r#"[places.data]
 kind = "volume"

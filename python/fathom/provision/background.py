@@ -15,10 +15,10 @@ from typing import Self
 
 from fathom.provision.failure import ProvisionError
 from fathom.provision.host import Host, inherited, words
+from fathom.provision.said import cause
 from fathom.provision.server import Server
 
 _PIECE = 1 << 20
-_SAID = 2000
 _KINDLY_S = 10.0
 
 
@@ -126,6 +126,5 @@ class Job:
                 return moved
             if not self._ended.is_set():
                 said.seek(0)
-                lines = said.read()[-_SAID:].decode(errors="replace").strip().splitlines()
-                self.failed = f"`{words(self.command)}` failed: {'; '.join(lines[-3:]) or code}"
+                self.failed = f"`{words(self.command)}` failed: {cause(said.read().decode(errors='replace')) or code}"
         return None

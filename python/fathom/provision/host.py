@@ -12,6 +12,7 @@ from types import MappingProxyType
 
 from fathom.provision.failure import ProvisionError, reason_of
 from fathom.provision.process import Process
+from fathom.provision.said import cause, naming
 
 PATIENCE_S = 600.0
 """A command that is not done by then never will be; mkfs on a slow modelled volume takes minutes."""
@@ -57,10 +58,11 @@ class Host:
         except subprocess.TimeoutExpired:
             raise ProvisionError(reason, f"`{words(command)}` did not end within {patience_s:.0f} s") from None
         if done.returncode:
-            said = (done.stderr.strip() or done.stdout.strip()).splitlines()
+            # Some name the error on their standard output, and say on the other what they do about it.
+            said = cause(f"{done.stderr}\n{done.stdout}" if naming(done.stdout) else done.stderr or done.stdout)
             raise ProvisionError(
                 reason_of(done.stderr + done.stdout, reason),
-                f"`{words(command)}` failed: {'; '.join(said[-3:]) or done.returncode}",
+                f"`{words(command)}` failed: {said or done.returncode}",
             )
         return done.stdout.strip()
 

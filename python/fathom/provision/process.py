@@ -8,13 +8,11 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
 from fathom.host import leftovers
+from fathom.provision.said import naming
 
 _KINDLY_S = 120.0
 """A checkpoint on a slow volume takes its time; what is still running then gets a harder signal."""
 _FIRMLY_S = 10.0
-
-_TELLING = ("FATAL", "PANIC", "ERROR", "error:", "could not bind", "unrecognized configuration", "invalid value")
-"""What marks the lines of a server's log that say why it ended."""
 
 
 class Process:
@@ -98,9 +96,8 @@ class Process:
     def last_words(self, count: int = 3) -> str:
         """The last lines of its log that say something, in one line."""
         try:
-            lines = self.log.read_text(encoding="utf-8", errors="replace").splitlines()
+            text = self.log.read_text(encoding="utf-8", errors="replace")
         except OSError:
             return "it left no log"
-        telling = [line for line in lines if any(word in line for word in _TELLING)]
-        kept = (telling or [line for line in lines if line.strip()])[-count:]
-        return "; ".join(line.strip() for line in kept) or "its log is empty"
+        kept = (naming(text) or [line.strip() for line in text.splitlines() if line.strip()])[-count:]
+        return "; ".join(kept) or "its log is empty"

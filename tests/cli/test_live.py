@@ -130,6 +130,23 @@ def test_a_log_gets_a_plain_line_now_and_then(tmp_path: Path, capfd: pytest.Capt
         assert "\x1b" not in told
 
 
+def test_quiet_is_one_line_per_run_however_long_it_takes(
+    tmp_path: Path, capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "disk.toml"
+    path.write_text(STUDY, encoding="utf-8")
+    planned = plan(load(path, core(), clock="real", models=()))
+    (run,) = planned.runs
+    watching = observer(quiet=True)
+    watching.campaign(planned, 0)
+    watching.run_begins(run)
+    now = time.perf_counter()
+    monkeypatch.setattr("fathom.cli.progress.time.perf_counter", lambda: now + 3600.0)
+    watching.progress(run, 0.5, "4,000 IOPS")
+    watching.run_ends(run, 3600.0, None)
+    assert len(re.findall(r"^\[1/1\] ", capfd.readouterr().err, re.M)) == 1
+
+
 def test_a_variant_is_spelled_as_its_study_spells_it() -> None:
     variant = {"volumes.data.rebalance": True, "workload.outstanding": 8, "volumes.log.sector": "4KiB"}
     assert variant_words(variant) == "rebalance = true, outstanding = 8, sector = 4KiB"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import os
 import sys
 import time
@@ -265,12 +266,14 @@ class Bars:
 
 
 def observer(*, quiet: bool = False, jobs: int = 1) -> Lines | Bars:
-    """Bars where a person watches, lines elsewhere; `quiet` asks for lines even on a terminal.
+    """Bars where a person watches, lines elsewhere; `quiet` asks for one line per run, even on a terminal.
 
     A terminal that cannot move its cursor (`TERM=dumb`) gets lines too.
     """
     able = sys.stderr.isatty() and os.environ.get("TERM", "dumb") not in {"dumb", "unknown"}
-    return Bars(jobs) if able and not quiet else Lines(jobs)
+    if quiet:
+        return Lines(jobs, every_s=math.inf)
+    return Bars(jobs) if able else Lines(jobs)
 
 
 def _escaped(text: str) -> str:

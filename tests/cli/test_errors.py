@@ -86,6 +86,8 @@ def test_every_mistake_is_shown_at_once(fathom: Any, tmp_path: Path) -> None:
         (["catalogue", "aws/gp9"], ("aws/gp9", "aws/gp3")),
         (["catalogue", "--file", "missing.toml"], ("missing.toml",)),
         (["doc", "nothing"], ("nothing", "stripe")),
+        (["doc", "write-back"], ("write-back", "did you mean `writeback`?")),
+        (["doc", "tprocc"], ("tprocc", "did you mean `tproc-c`?")),
         (["new", "novel", "x"], ("novel", "layer")),
         (["new", "study", "Bad Name"], ("Bad Name", "lower-case")),
         (["run"], ("Missing argument",)),

@@ -46,9 +46,17 @@ def doc(kind: Kind = None, as_json: AsJson = False) -> None:
         return
     found = [entry for entry in kinds if entry["name"] == kind]
     if not found:
-        names = ", ".join(entry["name"] for entry in kinds)
-        raise UsageError(f'there is no layer, device or workload "{kind}"', f"choose one of {names}")
+        raise UsageError(f'there is no layer, device or workload "{kind}"', _choices(kind, _kinds()))
     print_json(found) if as_json else _print_manuals(found, described["observed"])
+
+
+def _choices(written: str, names: Sequence[str]) -> str:
+    """The name that was meant, or all of them. A hyphen more or less is nothing to a person."""
+    from difflib import get_close_matches
+
+    plain = {name.replace("-", ""): name for name in names}
+    near = get_close_matches(written.lower().replace("-", "").replace("_", ""), plain, n=1, cutoff=0.7)
+    return f"did you mean `{plain[near[0]]}`?" if near else f"choose one of {', '.join(names)}"
 
 
 def _print_list(kinds: list[dict[str, Any]]) -> None:

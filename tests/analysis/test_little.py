@@ -118,6 +118,14 @@ def test_the_latency_of_an_open_loop_has_its_flushes_in_it(run: Callable[..., Ru
     assert "flushes" not in audit.sentence
 
 
+def test_a_late_load_generator_has_nothing_outstanding(run: Callable[..., Run]) -> None:
+    """Requests of 1 ms that began 3 ms after they were due: 0.5 are outstanding, and 2 by the latency."""
+    metrics = {"iops": 500.0, "arrivals_per_second": 500.0, "latency_ms": 4.0, "late_ms": 3.0, "outstanding": 0.5}
+    (audit,) = audit_runs([run({"v": 1}, 1, metrics)], {})
+    assert audit.passed, audit.sentence
+    assert "500 IOPS x 1 ms = 0.5 outstanding (without the 3.00 ms that the load generator was late)" in audit.sentence
+
+
 @pytest.mark.parametrize("demand", [{"users": 4, "pauses": True}, {"rate": 1000.0}, None])
 def test_only_a_closed_loop_without_think_time_configures_its_outstanding(
     run: Callable[..., Run], demand: dict[str, Any] | None

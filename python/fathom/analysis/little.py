@@ -24,6 +24,9 @@ from fathom.unanswered import LONG_MS, STANDSTILL
 TOLERANCE = 0.05
 """Relative error up to which a line passes; published figures are rounded to two or three digits."""
 
+_TOLD = 0.01
+"""Of the latency: how late a load generator must have been to be told."""
+
 _UNIT_TELLS = 0.01
 """An error of decimal MB/s above this, and of MiB/s below half of it, means that MiB/s was written as MB/s."""
 
@@ -52,12 +55,15 @@ def audit_runs(runs: Sequence[Run], study: Mapping[str, Any]) -> tuple[LittleAud
         complete = np.array([row for row in measured if row is not None])
         if not len(complete):
             continue
-        iops, latency_ms, in_flushes, outstanding, edge, at_end, _ = (float(column) for column in complete.mean(axis=0))
+        means = (float(column) for column in complete.mean(axis=0))
+        iops, latency_ms, in_flushes, outstanding, edge, at_end, late_ms, _ = means
         where = label(variant, study)
         # The mean of products, not the product of means: each run obeys the law by itself.
         implied = float((complete[:, 0] * complete[:, 1]).mean() / 1e3)
         waited = f"requests that still waited at the end, for up to {milliseconds(complete[:, -1].max() * 1e3)},"
         said = _product(iops, latency_ms, implied, {"flushes": in_flushes, waited: at_end})
+        if late_ms >= _TOLD * latency_ms:
+            said += f" (without the {milliseconds(late_ms)} that the load generator was late)"
         implied += in_flushes + at_end
         if any(is_too_short(run, study) for run in mine):
             text = f"{said}; too short a run to compare: requests took up to {percent(edge)} of the measured time."
@@ -72,15 +78,17 @@ def audit_runs(runs: Sequence[Run], study: Mapping[str, Any]) -> tuple[LittleAud
 
 
 def _terms(run: Run) -> tuple[float, ...] | None:
-    """Rate, latency in ms, flushes beside them, measured outstanding I/O (flushes included), edge, and the end.
+    """Rate, latency in ms, flushes beside them, measured outstanding I/O (flushes included), edge, the end, lateness.
 
     A closed loop takes its latencies from the volume, where a flush is a request of its own. An open loop counts a
     write from its arrival to the end of the flush that belongs to it: its flushes are within the latency already.
+    It counts a request from when it was due, and has it outstanding once the load generator has begun with it: what
+    that was late, in ms, is left out of its latency, and a term of its own.
     The edge is what requests in progress at the two ends of the measured phase may add to the relative error: they
     count whole in rate and latency, in part in the outstanding I/O. It is the 99th percentile of latency over the
     length of the phase: nothing in a minute, much in the half second of a tiny scale. Requests that waited in a
     standstill when the phase ended are in neither rate nor latency: their mean number over the phase and how
-    long nothing was completed at its end, s, are the last terms.
+    long nothing was completed at its end, s, are terms as well.
     """
     iops, latency = run.metrics.get("iops"), run.metrics.get("latency_ms")
     if not iops or not latency:
@@ -91,7 +99,8 @@ def _terms(run: Run) -> tuple[float, ...] | None:
     edge = (run.metrics.get("latency_p99_ms") or latency) / 1e3 / run.measured_s if run.measured_s else 0.0
     stood_s, waiting = frozen_end(run) if (run.metrics.get(STANDSTILL) or 0.0) >= LONG_MS else (0.0, 0.0)
     at_end = stood_s * waiting / run.measured_s if run.measured_s else 0.0
-    return iops, latency, flushes, run.metrics.get("outstanding") or 0.0, edge, at_end, stood_s
+    late = run.metrics.get("late_ms") or 0.0
+    return iops, latency - late, flushes, run.metrics.get("outstanding") or 0.0, edge, at_end, late, stood_s
 
 
 def published_rows(study: Mapping[str, Any]) -> tuple[TableRow, ...]:

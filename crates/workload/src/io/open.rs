@@ -51,6 +51,9 @@ pub struct Account {
     pub refused: u64,
     /// Most that waited at once.
     pub longest: u64,
+    /// How long after they were due those that were not refused came, all together: a timer of the real clock is late,
+    /// and on a busy machine late by much.
+    pub late: Nanos,
 }
 
 /// The next arrival for a user without work; None when it is to leave.
@@ -128,9 +131,11 @@ impl OpenLoop {
             self.account.set(account);
             return;
         }
+        let now = self.stage.context.now();
+        account.late += now.saturating_sub(at);
         self.account.set(account);
         self.take(at);
-        self.statistics.begin(self.stage.context.now());
+        self.statistics.begin(now);
     }
 
     /// Gives an arrival to a user, or has it wait for one.

@@ -188,6 +188,7 @@ impl<'a> Conductor<'a> {
         self.account.arrived += account.arrived;
         self.account.refused += account.refused;
         self.account.longest = self.account.longest.max(account.longest);
+        self.account.late += account.late;
     }
 
     async fn measure(&mut self) -> Result<Outcome, Failure> {
@@ -322,6 +323,9 @@ impl<'a> Conductor<'a> {
             (measured > 0).then(|| self.account.arrived as f64 / seconds),
         );
         metrics.insert("refused".to_owned(), Some(self.account.refused as f64));
+        let taken = self.account.arrived - self.account.refused;
+        let late = self.account.late as f64 / MILLISECOND as f64;
+        metrics.insert("late_ms".to_owned(), (taken > 0).then(|| late / taken as f64));
         metrics.insert("backlog_max".to_owned(), Some(self.account.longest as f64));
     }
 

@@ -85,6 +85,7 @@ fn open_loop_latency_counts_from_the_intended_start() {
     // The wait for the user is waiting time, the stall of the one request in the device is not.
     assert!(get(&open, "waiting_ms") > 0.9 * (get(&open, "latency_ms") - 0.2));
     near(&open, "outstanding", get(&open, "iops") * get(&open, "latency_ms") / 1000.0, 0.01);
+    assert_eq!(get(&open, "late_ms"), 0.0, "the virtual clock is on time");
 }
 
 #[test]

@@ -161,6 +161,7 @@ def test_a_failed_run_ends_with_its_own_exit_code(fathom: Any, insert: Path, tmp
     assert done.returncode == 1, done.stderr
     assert len(answer["failed"]) == 2, "of four runs: where a whole round fails the rest is not tried"
     assert "so the 2 runs that remain are not tried" in done.stderr
+    assert "--retry-failed" not in done.stderr, "advice says whether that can help"
     assert all(
         run["reason"] in {"unavailable", "input-output", "settings"} and run["message"] for run in answer["failed"]
     )

@@ -102,5 +102,8 @@ def test_cpus_are_named_or_counted() -> None:
     assert cpu_numbers(1, "db") == usable[:1]
     assert cpu_numbers(str(usable[-1]), "db") == usable[-1:]
     assert cpu_numbers(None, "db") == []
-    with pytest.raises(ProvisionError, match=r"names CPU 8191"):
-        cpu_numbers("8191", "db")
+    wanted: tuple[tuple[int | str, str], ...] = (("8191", "names CPU 8191"), (1024, "asks for 1024 CPUs"))
+    for cpus, words in wanted:
+        with pytest.raises(ProvisionError, match=words) as problem:
+            cpu_numbers(cpus, "db")
+        assert problem.value.reason == "settings", "no repetition makes them"

@@ -6,7 +6,7 @@ import re
 
 import pytest
 
-from fathom.provision.failure import ProvisionError
+from fathom.provision.failure import ProvisionError, reason_of
 from fathom.provision.host import Host
 from fathom.provision.said import cause
 
@@ -43,6 +43,19 @@ If you don't want to do a full install, you can use the --srcdir option."""
 )
 def test_the_cause_is_kept(text: str, kept: str) -> None:
     assert cause(text) == kept
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        XFS,
+        "size 2048 of data subvolume is too small, minimum 4096 blocks",
+        "ERROR: '/dev/loop0' is too small to make a usable filesystem",
+        "Filesystem too small for a journal",
+    ],
+)
+def test_a_place_too_small_is_the_studys(said: str) -> None:
+    assert reason_of(said) == "settings"
 
 
 @pytest.mark.parametrize("where", ["", " >&2"])

@@ -56,10 +56,8 @@ def count_words(number: int, word: str) -> str:
 def gave_up(failed: int, left: int) -> str:
     """What is said when a campaign ends because nothing works."""
     rest = "run that remains is" if left == 1 else "runs that remain are"
-    return (
-        f"the last {failed} runs all failed, so the {left} {rest} not tried; "
-        "remove the cause, then give the same command with --retry-failed"
-    )
+    # What to do depends on why they failed: the advice below the verdict says it.
+    return f"the last {failed} runs all failed, so the {left} {rest} not tried"
 
 
 @dataclass

@@ -72,13 +72,13 @@ def cpu_numbers(wanted: int | str | None, server: str) -> list[int]:
         lacking = [cpu for cpu in listed if cpu not in usable]
         if lacking:
             raise ProvisionError(
-                "unavailable",
+                "settings",
                 f"databases.{server}.cpus names CPU {lacking[0]}, and available here are {', '.join(map(str, usable))}",
             )
         return listed
     if wanted > len(usable):
         raise ProvisionError(
-            "unavailable", f"databases.{server}.cpus asks for {wanted} CPUs, and {len(usable)} are available here"
+            "settings", f"databases.{server}.cpus asks for {wanted} CPUs, and {len(usable)} are available here"
         )
     return usable[:wanted]
 

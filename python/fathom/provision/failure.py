@@ -23,7 +23,9 @@ _CAUSES = (
     ("permission", ("permission denied", "operation not permitted", "errcode: 13")),
     ("unavailable", ("address already in use", "could not bind", "cannot allocate memory", "lock file")),
     ("settings", ("unrecognized configuration", "invalid value", "unknown variable", "unknown option",
-                  "outside the valid range", "error while setting value")),
+                  "outside the valid range", "error while setting value",
+                  "filesystem is too small", "filesystem too small", "subvolume is too small",
+                  "too small to make a usable filesystem")),
     ("input-output", ("input/output error",)),
 )  # fmt: skip
 

@@ -107,7 +107,7 @@ def test_more_cpus_than_there_are_is_a_failed_run(scratch: Path) -> None:
         provided(wants({"pg": {"kind": "postgresql", "cpus": 1000}}), scratch, Host()),
     ):
         pytest.fail("it must not start")
-    assert failed.value.reason == "unavailable"
+    assert failed.value.reason == "settings"
 
 
 def test_a_server_that_ran_before_is_found_by_its_socket_and_its_processor_time_counted(scratch: Path) -> None:

@@ -18,7 +18,8 @@ const DATA: &str = "leave it out, and name the `place` of the data";
 const LOG: &str = "leave it out, and name the `log_place`";
 const TEMP: &str = "leave it out, and name the `temp_place`";
 const WITHIN: &str = "leave it out: a private server writes within its places only";
-const REACHED: &str = "leave it out: a private server is reached at a socket of its own; `connect` is for one that runs already";
+const REACHED: &str = "leave it out: a private server is reached at a socket of its own; \
+                       `connect` is for one that runs already";
 const STATED: &str = "leave it out, and write each setting here";
 const STARTED: &str = "leave it out: Fathom starts the server";
 
@@ -29,7 +30,7 @@ const fn own(names: &'static [&'static str], instead: &'static str) -> OwnSettin
 const POSTGRESQL: &[OwnSettings] = &[
     own(&["data_directory"], DATA),
     own(&["external_pid_file", "stats_temp_directory"], WITHIN),
-    own(&["listen_addresses", "port", "unix_socket_directories", "hba_file", "ident_file"], REACHED),
+    own(&["unix_socket_directories", "hba_file", "ident_file"], REACHED),
     own(&["config_file", "include", "include_dir", "include_if_exists"], STATED),
 ];
 
@@ -38,7 +39,7 @@ const MARIADB: &[OwnSettings] = &[
     own(&["innodb_log_group_home_dir"], LOG),
     own(&["tmpdir", "innodb_tmpdir", "slave_load_tmpdir"], TEMP),
     own(&["innodb_undo_directory", "aria_log_dir_path", "wsrep_data_home_dir", "pid_file", "chroot"], WITHIN),
-    own(&["socket", "port", "extra_port", "bind_address", "skip_networking"], REACHED),
+    own(&["socket"], REACHED),
     own(&["defaults_file", "defaults_extra_file", "defaults_group_suffix"], STATED),
     own(&["basedir", "srcdir", "builddir", "user", "init_file"], STARTED),
     OwnSettings {
@@ -106,8 +107,8 @@ mod tests {
             ("data", "datadir"),
             ("loose-datadir", "datadir"),
             ("innodb-data-h", "innodb_data_home_dir"),
-            ("Skip_Networking", "skip_networking"),
-            ("enable-skip-networking", "skip_networking"),
+            ("Pid_File", "pid_file"),
+            ("enable-loose_pid-file", "pid_file"),
             ("log-bin", "log_bin"),
         ] {
             assert_eq!(
@@ -121,11 +122,11 @@ mod tests {
     #[test]
     fn settings_of_the_study_pass() {
         for written in
-            ["innodb_buffer_pool_size", "innodb", "skip_name_resolve", "log_error", "tmp_table_size"]
+            ["innodb_buffer_pool_size", "innodb", "skip_name_resolve", "log_error", "skip_networking", "port"]
         {
             assert!(DatabaseKind::Mariadb.own_setting(written).is_none(), "{written}");
         }
-        for written in ["shared_buffers", "log_directory", "data_sync_retry", "archive_command"] {
+        for written in ["shared_buffers", "log_directory", "listen_addresses", "port", "archive_command"] {
             assert!(DatabaseKind::Postgresql.own_setting(written).is_none(), "{written}");
         }
         assert!(DatabaseKind::Postgresql.own_setting("DATA_DIRECTORY").is_some());

@@ -136,10 +136,10 @@ fn settings_that_lead_to_other_data_or_away_from_fathom_are_refused() {
         ("mariadb", "datadir = \"/some/existing\"", "name the `place` of the data"),
         ("mariadb", "loose-innodb-log-group-home-dir = \"/x\"", "name the `log_place`"),
         ("mariadb", "innodb_undo_dir = \"/x\"", "(it means `innodb_undo_directory`)"),
-        ("mariadb", "skip_networking = false", "`connect` is for one that runs already"),
+        ("mariadb", "socket = \"/x\"", "`connect` is for one that runs already"),
         ("mariadb", "log_bin = \"/x/bin\"", "a name without `/`"),
         ("postgresql", "data_directory = \"/some/existing\"", "name the `place` of the data"),
-        ("postgresql", "Listen_Addresses = \"*\"", "`connect` is for one that runs already"),
+        ("postgresql", "Unix_Socket_Directories = \"/x\"", "`connect` is for one that runs already"),
         ("postgresql", "include = \"/x.conf\"", "write each setting here"),
     ] {
         let said = said(kind, setting);
@@ -147,8 +147,8 @@ fn settings_that_lead_to_other_data_or_away_from_fathom_are_refused() {
         assert!(said.contains(words) && said.contains(instead), "{said}");
     }
     for (kind, setting) in [
-        ("mariadb", "log_bin = \"bin\", skip_log_bin = true, log_error = \"/x/err\""),
-        ("postgresql", "log_directory = \"/x/log\", port_of = 1"),
+        ("mariadb", "log_bin = \"bin\", skip_log_bin = true, log_error = \"/x/err\", port = 3307"),
+        ("postgresql", "log_directory = \"/x/log\", listen_addresses = \"*\""),
     ] {
         assert_eq!(said(kind, setting), "");
     }

@@ -294,7 +294,7 @@ def test_a_full_disk_under_the_output_is_one_line() -> None:
 @pytest.mark.parametrize(
     ("closed", "code", "told"),
     [
-        (">&-", 4, "error: Bad file descriptor\n"),
+        (">&-", 4, "error: Bad file descriptor\n  help: standard output is closed"),
         ("2>&-", 0, ""),
         ("<&-", 0, ""),
         (">&- 2>&- <&-", 4, ""),

@@ -64,6 +64,14 @@ def guarded(function: Callable[..., None]) -> Callable[..., None]:
     return run
 
 
+def _remedy_of(problem: OSError) -> str:
+    if problem.errno in {errno.ENOSPC, errno.EDQUOT}:
+        return "free some space, or write to another disk"
+    if problem.errno == errno.EBADF:
+        return "standard output is closed: send it to a file or a pipe"
+    return "check the path and your rights to it"
+
+
 def _told(function: Callable[..., None], *args: Any, **kwargs: Any) -> None:
     """Calls the function and tells what went wrong; of a reader that has gone there is nobody to tell."""
     try:
@@ -79,8 +87,6 @@ def _told(function: Callable[..., None], *args: Any, **kwargs: Any) -> None:
     except OSError as problem:
         # A path that a person gave and nobody looked at more closely: no right to it, too long, a dead mount.
         where = f"{problem.filename}: " if problem.filename else ""
-        full = problem.errno in {errno.ENOSPC, errno.EDQUOT}
-        remedy = "free some space, or write to another disk" if full else "check the path and your rights to it"
-        told = FathomError(f"{where}{problem.strerror or problem}", remedy)
+        told = FathomError(f"{where}{problem.strerror or problem}", _remedy_of(problem))
         typer.echo(told.screen(), err=True)
         raise typer.Exit(told.exit_code) from None

@@ -328,7 +328,7 @@ fn fuse(
         if name.contains('/') || name == "." || name == ".." {
             section.error(
                 format!("the export \"{}\" cannot be a file", name.escape_debug()),
-                "give it a name without `/`",
+                "give it a name without `/`, and neither `.` nor `..`",
             );
         }
     }

@@ -64,10 +64,13 @@ impl Client {
         if export.read_only && (writes || command == Command::Trim) {
             return Err(NbdError(Failure::Permission as u32, "this export is read-only".to_owned()));
         }
-        if length == 0 || offset.checked_add(u64::from(length)).is_none_or(|end| end > export.size) {
+        if length == 0 {
+            return Err(NbdError(Failure::Invalid as u32, "a request of no bytes".to_owned()));
+        }
+        if offset.checked_add(u64::from(length)).is_none_or(|end| end > export.size) {
             // Beyond the end there is no space for bytes; all other commands are wrong there (specification, "Error
             // values" and "Request types").
-            let failure = if writes && length > 0 { Failure::NoSpace } else { Failure::Invalid };
+            let failure = if writes { Failure::NoSpace } else { Failure::Invalid };
             let message =
                 format!("{length} bytes at offset {offset} do not lie within {} bytes", export.size);
             return Err(NbdError(failure as u32, message));

@@ -268,9 +268,12 @@ impl Live {
         let refusal = if others { None } else { last.map(|index| failed.remove(index).1) };
         let mut dropped = false;
         for (leg, why) in &failed {
-            *self.legs[*leg].why.borrow_mut() = why.to_string();
             self.legs[*leg].confirmed.set(false);
-            dropped |= self.legs[*leg].standing.replace(Standing::Away) != Standing::Away;
+            // Of requests that fail together the first says why.
+            if self.legs[*leg].standing.replace(Standing::Away) != Standing::Away {
+                self.legs[*leg].why.replace(why.to_string());
+                dropped = true;
+            }
         }
         if dropped {
             self.count(|counts| counts.dropped += failed.len() as u64);

@@ -376,7 +376,7 @@ impl Live {
             },
             why: leg.why.borrow().clone(),
         };
-        self.legs.all().iter().map(|leg| status(leg)).collect()
+        self.legs.all().iter().map(status).collect()
     }
 }
 

@@ -6,7 +6,7 @@ use std::process::{Command, Stdio};
 use std::rc::Rc;
 
 use fathom_runtime::{Ring, RingSetup, Signal, seed_from_kernel};
-use fathom_stack::{Lifecycle, Stack, WritebackStatus, on_a_stripe};
+use fathom_stack::{Lifecycle, Stack, WritebackStatus};
 use fathom_volume::Site;
 
 use crate::cancel::cancel_everything;
@@ -132,8 +132,8 @@ fn tell_loss(group: &str, status: &WritebackStatus) {
 
 /// What was given up at this opening, what was accepted for nothing, and what protects less than it seems to.
 pub fn tell_losses(lifecycle: &Lifecycle) {
-    for (mirror, leg, stripe) in lifecycle.striped_legs() {
-        tracing::warn!(mirror, "{}", on_a_stripe(&leg, &stripe));
+    for (mirror, told) in lifecycle.striped_legs() {
+        tracing::warn!(mirror, "{told}");
     }
     for (mirror, accepted) in lifecycle.accepting_mirrors() {
         tracing::warn!(mirror, "`{accepted}` is in the settings: the mirror is open, take it out");

@@ -120,7 +120,7 @@ fn a_mirror_outlives_the_server_of_a_leg_and_rebuilds_it() {
         if round == 1 {
             // A planned stop and start of the mirror itself.
             assert!(daemon.stop().success(), "{}", daemon.log());
-            std::mem::forget(std::mem::replace(&mut daemon, Daemon::start_in(&here, &settings)));
+            daemon.again(&settings);
             writer.client = Client::open(&daemon, "data");
         }
     }
@@ -225,21 +225,21 @@ fn a_mirror_starts_and_stops_without_a_leg_that_was_left_behind() {
     writer.flush();
     until("the leg is gone", || legs(&daemon) == ["in-sync", "away"]);
     assert!(daemon.stop().success(), "what a leg that was left behind lacks is no loss: {}", daemon.log());
-    std::mem::forget(std::mem::replace(&mut daemon, Daemon::start_in(&here, &settings)));
+    daemon.again(&settings);
     assert_eq!(legs(&daemon), ["in-sync", "away"]);
     // Nor does it need one that is back with less than it must hold.
     assert!(daemon.stop().success(), "{}", daemon.log());
     let disk = File::options().write(true).open(there.join("disk")).expect("it was made");
     disk.set_len(8 << 20).expect("writable");
     let short = served.replace("32MiB", "8MiB");
-    std::mem::forget(std::mem::replace(&mut server, Daemon::start_in(&there, &short)));
+    server.again(&short);
     let found = check(&here.join("fathomd.toml"), &[]);
     assert_eq!(found.status.code(), Some(0), "{}", text(&found));
-    std::mem::forget(std::mem::replace(&mut daemon, Daemon::start_in(&here, &settings)));
+    daemon.again(&settings);
     assert_eq!(legs(&daemon), ["in-sync", "away"]);
     server.kill();
     disk.set_len(32 << 20).expect("writable");
-    std::mem::forget(std::mem::replace(&mut server, Daemon::start_in(&there, &served)));
+    server.again(&served);
     until("the leg is rebuilt", || legs(&daemon) == ["in-sync", "in-sync"]);
 }
 

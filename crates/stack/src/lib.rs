@@ -20,7 +20,7 @@ pub use fathom_layers::mirror::Status as MirrorStatus;
 pub use fathom_layers::writeback::{
     Finding as WritebackFinding, Loss as WritebackLoss, Report as WritebackReport, Status as WritebackStatus,
 };
-pub use lifecycle::{Lifecycle, on_a_stripe};
+pub use lifecycle::Lifecycle;
 pub use live::{BuildError, Stack};
 pub use place::{canonical, folder};
 pub use registry::{kind, kinds};

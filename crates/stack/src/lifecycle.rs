@@ -13,8 +13,7 @@ use fathom_volume::{Class, Env, Handle, Request, Result};
 
 use crate::cut_short::Shapes;
 
-/// What is to be known of a leg on a stripe.
-pub fn on_a_stripe(leg: &str, stripe: &str) -> String {
+fn on_a_stripe(leg: &str, stripe: &str) -> String {
     format!(
         "leg `{leg}` lies on stripe `{stripe}`: another disk in the place of one of its members, blank or an older copy, is not \
          noticed, and what it lacks is not copied. Put mirrors below the stripe instead, or make each leg a pool"
@@ -175,8 +174,8 @@ impl Lifecycle {
         self.mirrors.iter().filter_map(|mirror| Some((mirror.name(), mirror.accepted()?)))
     }
 
-    /// Legs of mirrors that lie on stripes, with the mirror and the stripe. Nothing says which disk a stripe's members were.
-    pub fn striped_legs(&self) -> Vec<(&str, String, String)> {
+    /// What is to be known of legs that lie on stripes, with the mirror: nothing says which disk a stripe's members were.
+    pub fn striped_legs(&self) -> Vec<(&str, String)> {
         let kind = |name: &str| self.nodes.iter().find(|node| node.name() == name).map_or("", Handle::kind);
         // These know their own.
         let passes_on =
@@ -186,7 +185,7 @@ impl Lifecycle {
             for leg in self.shapes.children(mirror.name()) {
                 let below = self.shapes.with_all_below(vec![leg.clone()], passes_on);
                 let stripe = below.into_iter().find(|name| kind(name) == stripe::KIND.name);
-                found.extend(stripe.map(|stripe| (mirror.name(), leg, stripe)));
+                found.extend(stripe.map(|stripe| (mirror.name(), on_a_stripe(&leg, &stripe))));
             }
         }
         found

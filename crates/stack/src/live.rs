@@ -10,7 +10,7 @@ use fathom_volume::{
 };
 
 use crate::cut_short::Shapes;
-use crate::lifecycle::{Lifecycle, on_a_stripe};
+use crate::lifecycle::Lifecycle;
 use crate::report::{Outcome, StackReport, VolumeReport};
 use crate::volumes::Volumes;
 
@@ -195,8 +195,8 @@ impl<'a> Stack<'a> {
         for mirror in mirror::mirrors(&self.env) {
             let mut found = self.report_on(mirror.name(), mirror::KIND.name, mirror.check()).await;
             if let Outcome::Opens(notes) = &mut found.outcome {
-                let striped = striped.iter().filter(|(above, ..)| *above == mirror.name());
-                notes.extend(striped.map(|(_, leg, stripe)| on_a_stripe(leg, stripe)));
+                let striped = striped.iter().filter(|(above, _)| *above == mirror.name());
+                notes.extend(striped.map(|(_, told)| told.clone()));
             }
             report.volumes.push(found);
         }

@@ -34,24 +34,6 @@ _HURRIES = 0.55
 
 
 @dataclass(frozen=True)
-class _Level:
-    """The dirty level of one volume over the measured time.
-
-    Attributes:
-        rises: bytes per second by which it rose in the last two thirds.
-        end: bytes in the last third.
-        limit: bytes that may be dirty.
-        measured_s, ramp_s: how long the run took.
-    """
-
-    rises: float
-    end: float
-    limit: float
-    measured_s: float
-    ramp_s: float
-
-
-@dataclass(frozen=True)
 class _Cache:
     """What samples tell of one write-back cache.
 
@@ -75,25 +57,30 @@ class _Cache:
         """Dirty bytes at their highest in the last third, which batches that go in place at once do not hide."""
         return float(np.array_split(self.dirty, 3)[-1].max())
 
+    @property
+    def is_near_full(self) -> bool:
+        """Whether its group destages as fast as it can."""
+        return self.end >= _HURRIES * self.limit
+
 
 def filling_of(run: Run, study: Mapping[str, Any]) -> Iterator[Reserve]:
     """What a finished run put into caches that cannot keep up with it, by volume."""
-    for level in _rising(run, study):
-        if level.end < _HURRIES * level.limit:
+    for cache, rises in _rising(run, study):
+        if not cache.is_near_full:
             continue
-        lasts = max(0.0, level.limit - level.end) / level.rises
-        more = f"{number(level.rises / 1e6)} MB/s more than it puts in place, full in {time(lasts)}"
+        lasts = max(0.0, cache.limit - cache.end) / rises
+        more = f"{number(rises / 1e6)} MB/s more than it puts in place, full in {time(lasts)}"
         words = f"was still filling its cache: {more}"
-        yield Reserve(run.variant, Source.CACHE, lasts, words, more, level.ramp_s + level.measured_s + lasts)
+        yield Reserve(run.variant, Source.CACHE, lasts, words, more, cache.ramp_s + float(cache.times[-1]) + lasts)
 
 
 def too_short(run: Run, study: Mapping[str, Any]) -> bool:
     """Whether a run ended while a cache filled that may well keep up: it does not tell what a longer one does."""
-    return any(level.end < _HURRIES * level.limit for level in _rising(run, study))
+    return any(not cache.is_near_full for cache, _ in _rising(run, study))
 
 
-def _rising(run: Run, study: Mapping[str, Any]) -> Iterator[_Level]:
-    """Volumes whose dirty level rose throughout the measured time.
+def _rising(run: Run, study: Mapping[str, Any]) -> Iterator[tuple[_Cache, float]]:
+    """Caches whose dirty level rose throughout the measured time, with the bytes per second of its last two thirds.
 
     A load with phases is meant to come and go, and a fixed amount of work ends: neither has to go on for ever.
     """
@@ -104,7 +91,7 @@ def _rising(run: Run, study: Mapping[str, Any]) -> Iterator[_Level]:
         rises = _rises(cache.times, cache.dirty)
         if rises is None or rises * cache.lengths.sum() < _RISES * cache.written:
             continue
-        yield _Level(rises, cache.end, cache.limit, float(cache.times[-1]), cache.ramp_s)
+        yield cache, rises
 
 
 def stays(run: Run) -> float:

@@ -71,6 +71,13 @@ impl Daemon {
         Self::of(directory, program)
     }
 
+    /// Starts the next life in the folder of the last one.
+    pub fn again(&mut self, settings: &str) {
+        let next = Self::start_in(&self.directory, settings);
+        // Dropped, it would take the folder with it.
+        std::mem::forget(std::mem::replace(self, next));
+    }
+
     /// Starts this program, whose settings and log are in the directory.
     pub fn of(directory: &Path, mut program: Command) -> Self {
         let child = program.spawn().expect("the daemon was built");

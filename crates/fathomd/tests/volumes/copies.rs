@@ -30,12 +30,6 @@ fn settings(folder: &Path, size: &str, mirror: &str) -> String {
 
 const SIZED: &str = "size = \"16MiB\"\n";
 
-/// Starts the next life in the folder of the last one.
-fn again(daemon: &mut Daemon, settings: &str) {
-    let folder = daemon.directory.clone();
-    std::mem::forget(std::mem::replace(daemon, Daemon::start_in(&folder, settings)));
-}
-
 fn standings(daemon: &Daemon) -> Vec<String> {
     let status: serde_json::Value = serde_json::from_str(&daemon.ask("GET", "/status").1).expect("JSON");
     let legs = status["mirrors"][0]["legs"].as_array().cloned().unwrap_or_default();
@@ -106,7 +100,7 @@ fn an_old_copy_of_a_leg_destroys_nothing_whenever_it_was_made() {
         std::thread::sleep(std::time::Duration::from_millis(300));
         for life in 0..lives {
             stop(&mut daemon);
-            again(&mut daemon, &settings);
+            daemon.again(&settings);
             write_all(&daemon, 2 + life);
         }
         write_all(&daemon, 9);
@@ -117,7 +111,7 @@ fn an_old_copy_of_a_leg_destroys_nothing_whenever_it_was_made() {
             daemon.kill();
         }
         put_back(&daemon, name);
-        again(&mut daemon, &settings);
+        daemon.again(&settings);
         let found = wrong(&daemon, 9);
         assert_eq!(found, (0, 0, 0), "copy of {name}, clean: {clean}, {lives} lives later");
         stop(&mut daemon);
@@ -144,7 +138,7 @@ fn a_copy_of_a_leg_that_was_left_behind_is_not_taken_for_it() {
     let force = format!("force = \"{}\"\n", remedy.split('\\').next().unwrap_or_default());
     std::mem::forget(refused);
     let told = settings.replace("clean_after", &format!("{force}clean_after"));
-    again(&mut daemon, &told);
+    daemon.again(&told);
     assert_eq!(standings(&daemon), ["in-sync", "away"]);
     put_back(&daemon, "b");
     assert_eq!(wrong(&daemon, 2), (0, 0, 0));
@@ -171,7 +165,7 @@ fn a_mirror_starts_without_a_file_that_was_left_behind_and_takes_it_back_when_it
         let (_, remedy) = log.split_once("force = \\\"").expect("the refusal is the mirror's");
         let force = format!("force = \"{}\"\n", remedy.split('\\').next().unwrap_or_default());
         let told = settings.replace("retry", &format!("{force}retry"));
-        again(&mut daemon, &told);
+        daemon.again(&told);
         assert_eq!(standings(&daemon), ["in-sync", "away"]);
         write_all(&daemon, 2);
         stop(&mut daemon);
@@ -191,13 +185,13 @@ fn a_mirror_starts_without_a_file_that_was_left_behind_and_takes_it_back_when_it
                 let _ = fs::remove_file(&away);
                 continue;
             }
-            again(&mut daemon, &settings);
+            daemon.again(&settings);
             assert_eq!(standings(&daemon), ["in-sync", "away"], "{place}: {}", daemon.log());
             write_all(&daemon, 3);
             stop(&mut daemon);
             let _ = fs::remove_file(&away);
         }
-        again(&mut daemon, &settings);
+        daemon.again(&settings);
         assert_eq!(standings(&daemon), ["in-sync", "away"]);
         fs::rename(&aside, &away).expect("the folder is writable");
         assert_eq!(wrong(&daemon, 3), (0, 0, 0), "it comes back without a restart");
@@ -210,7 +204,7 @@ fn a_mirror_starts_without_a_file_that_was_left_behind_and_takes_it_back_when_it
         );
         write_all(&daemon, 4);
         stop(&mut daemon);
-        again(&mut daemon, &settings);
+        daemon.again(&settings);
         assert_eq!(wrong(&daemon, 4), (0, 0, 0));
         stop(&mut daemon);
     }
@@ -231,7 +225,7 @@ fn a_leg_that_the_mirror_refuses_to_go_without_is_not_made_anew() {
     assert!(!made.status.success() && told.contains("was in sync"), "{told}");
     assert!(!away.exists(), "an empty file is in the way of the leg");
     fs::rename(&aside, &away).expect("the folder is writable");
-    again(&mut daemon, &settings);
+    daemon.again(&settings);
     assert_eq!(wrong(&daemon, 1), (0, 0, 0));
     stop(&mut daemon);
 }
@@ -281,7 +275,7 @@ fn a_cache_on_two_devices_starts_without_one_of_them() {
     assert_eq!(client.answer(), (0, 0));
     daemon.kill();
     fs::remove_file(leg(&folder, "a")).expect("it is there");
-    again(&mut daemon, &settings);
+    daemon.again(&settings);
     assert!(daemon.log().contains("\"serving\""), "{}", daemon.log());
     assert_eq!(Client::open(&daemon, "data").read(0, BLOCK as u32), [7; BLOCK]);
 }
@@ -321,7 +315,7 @@ fn of_three_legs_that_were_each_opened_alone_any_one_can_stay() {
         let log = refusal(&with(""));
         let (_, rest) = log.split_once("force = \"").expect("the refusal names its remedy");
         let force = format!("force = \"{}\"\n", rest.split('"').next().unwrap_or_default());
-        again(&mut daemon, &with(&force));
+        daemon.again(&with(&force));
         write_all(&daemon, 2 + number as u8);
         stop(&mut daemon);
         away().for_each(|name| fs::rename(aside(name), leg(&folder, name)).expect("the folder is writable"));
@@ -329,7 +323,7 @@ fn of_three_legs_that_were_each_opened_alone_any_one_can_stay() {
     let log = refusal(&with(""));
     let offer = log.split("discard = ").find(|offer| offer.contains("; `b` stays)")).expect("b may stay");
     let discard = offer.split(" (").next().unwrap_or_default();
-    again(&mut daemon, &with(&format!("discard = {discard}\n")));
+    daemon.again(&with(&format!("discard = {discard}\n")));
     until("all legs are in sync", || standings(&daemon) == ["in-sync"; 3]);
     let mut client = Client::open(&daemon, "data");
     for block in 0..BLOCKS {
@@ -363,7 +357,7 @@ fn one_of_two_cache_devices_that_is_not_there_is_told_and_hinders_no_stop() {
     fs::remove_file(leg(&folder, "two")).expect("it was there");
     let checked = check(&folder.join("fathomd.toml"), &[]);
     assert!(checked.status.success(), "a start goes on without it: {}", told(&checked));
-    again(&mut daemon, &text);
+    daemon.again(&text);
     until("it is told, with the reason", || {
         let log = daemon.log();
         log.lines()

@@ -26,11 +26,6 @@ fn mirror(folder: &Path, below: &str, told: &str) -> String {
     )
 }
 
-fn again(daemon: &mut Daemon, settings: &str) {
-    let folder = daemon.directory.clone();
-    std::mem::forget(std::mem::replace(daemon, Daemon::start_in(&folder, settings)));
-}
-
 /// Why the next life does not begin.
 fn refusal(folder: &Path, settings: &str) -> String {
     let mut refused = Daemon::start_in(folder, settings);
@@ -38,6 +33,11 @@ fn refusal(folder: &Path, settings: &str) -> String {
     let log = refused.log().replace("\\\"", "\"");
     std::mem::forget(refused);
     log
+}
+
+/// The settings with the `force` that the refusal of a start names.
+fn forced(folder: &Path, below: &str) -> String {
+    mirror(folder, below, &offered(&refusal(folder, &mirror(folder, below, "")), "force"))
 }
 
 /// The setting that a refusal offers.
@@ -86,8 +86,8 @@ fn a_force_left_in_the_settings_does_not_open_the_leg_that_was_given_up() {
     assert!(daemon.stop().success());
     let (two, aside) = (folder.join("two"), folder.join("aside"));
     fs::rename(&two, &aside).expect("the folder is writable");
-    let forced = mirror(&folder, &below, &offered(&refusal(&folder, &mirror(&folder, &below, "")), "force"));
-    again(&mut daemon, &forced);
+    let forced = forced(&folder, &below);
+    daemon.again(&forced);
     assert!(daemon.log().contains("take it out"), "{}", daemon.log());
     write_all(&daemon, 2);
     assert!(daemon.stop().success());
@@ -99,7 +99,7 @@ fn a_force_left_in_the_settings_does_not_open_the_leg_that_was_given_up() {
     let log = refusal(&folder, &forced);
     assert!(log.contains("a leg is missing that was in sync"), "{log}");
     fs::rename(folder.join("away"), &one).expect("the folder is writable");
-    again(&mut daemon, &forced);
+    daemon.again(&forced);
     assert_eq!(shown(&daemon), 2);
     until("the other leg is brought up to date", || legs(&daemon) == ["in-sync", "in-sync"]);
     assert!(daemon.stop().success());
@@ -126,13 +126,13 @@ fn a_cache_that_went_back_is_copied_from_the_leg_that_holds_everything() {
     daemon.kill();
     make_blank(&folder, "one-fast", 128);
     let accepted = offered(&refusal(&folder, &cached("")), "accept_loss");
-    again(&mut daemon, &cached(&accepted));
+    daemon.again(&cached(&accepted));
     until("the leg that went back is copied", || legs(&daemon) == ["in-sync", "in-sync"]);
     assert!(daemon.log().contains("\"leg\":\"one\""), "{}", daemon.log());
     assert_eq!((shown(&daemon), status(&daemon)["mirrors"][0]["old_legs"].as_u64()), (2, Some(1)));
     assert!(daemon.stop().success());
     // Without the other leg: the copy is whole.
-    again(&mut daemon, &cached(""));
+    daemon.again(&cached(""));
     assert_eq!(shown(&daemon), 2);
     assert!(daemon.stop().success());
 }
@@ -153,8 +153,8 @@ fn a_mirror_of_pools_does_without_one_that_lost_a_disk_and_copies_it_when_it_was
     write_all(&daemon, 1);
     assert!(daemon.stop().success());
     make_blank(&folder, "a", 16);
-    let forced = mirror(&folder, &below, &offered(&refusal(&folder, &settings), "force"));
-    again(&mut daemon, &forced);
+    let forced = forced(&folder, &below);
+    daemon.again(&forced);
     assert_eq!((shown(&daemon), legs(&daemon)), (1, vec!["away".to_owned(), "in-sync".to_owned()]));
     write_all(&daemon, 2);
     assert!(daemon.stop().success());
@@ -165,7 +165,7 @@ fn a_mirror_of_pools_does_without_one_that_lost_a_disk_and_copies_it_when_it_was
         told(&checked)
     );
     make_blank(&folder, "b", 16);
-    again(&mut daemon, &settings);
+    daemon.again(&settings);
     until("the new pool is copied", || legs(&daemon) == ["in-sync", "in-sync"]);
     assert_eq!(shown(&daemon), 2);
     assert!(daemon.stop().success());
@@ -179,8 +179,8 @@ fn what_stands_in_the_place_of_a_missing_leg_is_told() {
     let mut daemon = Daemon::make_in(&folder, &settings);
     assert!(daemon.stop().success());
     fs::remove_file(folder.join("two")).expect("it is there");
-    let forced = mirror(&folder, &below, &offered(&refusal(&folder, &settings), "force"));
-    again(&mut daemon, &forced);
+    let forced = forced(&folder, &below);
+    daemon.again(&forced);
     assert_eq!(legs(&daemon), ["in-sync", "away"]);
     fs::write(folder.join("two"), vec![7; 16 << 20]).expect("there is room");
     let why = "is no leg of a mirror";

@@ -45,7 +45,7 @@ build: $(VENV)/.built ## the extension module, in place, and the daemon beside i
 test: test-rust test-python ## every test, Rust and Python
 
 test-rust: $(VENV)/.installed $(VENV)/.test-packages
-	RUST_TEST_THREADS=$(TEST_THREADS) cargo test --workspace --profile $(PROFILE) --locked
+	$(KEEP_MEMORY) RUST_TEST_THREADS=$(TEST_THREADS) cargo test --workspace --profile $(PROFILE) --locked
 	$(PROGRAMS) --bins
 	$(MAKE) --jobs 2 --output-sync=target --keep-going hunt chaos-of-two-minutes
 

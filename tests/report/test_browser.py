@@ -16,7 +16,8 @@ from fathom.report import Report
 SCENES = ("cells", "failed", "pair", "sweep")
 """Every scene: between them they hold every kind of chart and block."""
 
-WIDTHS = (1280, 390)
+SEEN = ((1280, "light"), (390, "dark"))
+"""Each width and each theme once: what a theme changes, colours, depends on no width."""
 
 PRINTED_WIDTH, PRINTED_HEIGHT = 688, 1005
 """What the margins leave of a sheet of A4, in CSS pixels."""
@@ -81,8 +82,7 @@ def test_the_first_pictures_need_no_scrolling_on_a_narrow_page(open_page: Open, 
     assert all(pixels <= 0 for _, over in drawn for pixels in over), drawn
 
 
-@pytest.mark.parametrize("scheme", ["light", "dark"])
-@pytest.mark.parametrize("width", WIDTHS)
+@pytest.mark.parametrize(("width", "scheme"), SEEN)
 @pytest.mark.parametrize("name", SCENES)
 def test_axe_finds_no_violation(open_page: Open, name: str, width: int, scheme: str) -> None:
     page = open_page(name, width, scheme)

@@ -66,7 +66,7 @@ def _fit_all(loads: Floats, rates: Floats) -> Floats:
     best, least = np.full((len(rates), 2), np.nan), np.full(len(rates), np.inf)
     for last_below in levels[:-1]:
         below = loads <= last_below
-        found = np.column_stack((_medians((log_rates - log_loads)[:, below]), _medians(log_rates[:, ~below])))
+        found = np.column_stack((_middles((log_rates - log_loads)[:, below]), _middles(log_rates[:, ~below])))
         fitted = np.minimum(log_loads + found[:, :1], found[:, 1:])
         misfits = np.abs(log_rates - fitted).sum(axis=1)
         better = misfits < least - 1e-12
@@ -139,6 +139,13 @@ def _with_floors(loads: Floats, rates: Floats, latencies: Floats) -> Floats:
     ceilings, n_stars = bounds[:, 1], bounds[:, 1] / bounds[:, 0]
     below = (loads <= np.maximum(n_stars, loads[0])[:, None]) & np.isfinite(latencies)
     return np.column_stack((_medians(np.where(below, latencies, np.nan)), ceilings, n_stars))
+
+
+def _middles(values: Floats) -> Floats:
+    """The median of each row, all of it known; np.median takes six times as long for rows of a hundred."""
+    ordered, n = np.sort(values, axis=1), values.shape[1]
+    middles: Floats = (ordered[:, (n - 1) // 2] + ordered[:, n // 2]) / 2
+    return middles
 
 
 def _medians(values: Floats) -> Floats:

@@ -265,7 +265,9 @@ def test_a_reader_that_leaves_gets_a_code_of_its_own(
     assert "Traceback" not in told
 
 
-@pytest.mark.parametrize("command", [("report", "nowhere"), ("list", "."), ("doc",)], ids=lambda c: c[0])
+@pytest.mark.parametrize(
+    "command", [("report", "nowhere"), ("list", "."), ("doc",), ("--help",), ("run", "--help")], ids=" ".join
+)
 def test_what_nobody_reads_at_all_has_that_code_too(command: tuple[str, ...]) -> None:
     """`fathom report nowhere 2>&1 | true`."""
     ours, theirs = os.pipe()

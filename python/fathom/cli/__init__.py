@@ -25,8 +25,14 @@ def main() -> None:
     try:
         from fathom.cli.app import build
 
+        output = sys.stdout
         try:
             build()(prog_name="fathom")
+        except SystemExit:
+            # Where nobody reads a help text, typer ends with the code of a failed run, and leaves another stream here.
+            if sys.stdout is not output:
+                raise BrokenPipeError from None
+            raise
         finally:
             sys.stdout.flush()
             sys.stderr.flush()

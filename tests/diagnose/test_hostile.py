@@ -157,7 +157,7 @@ def test_a_log_that_is_not_there_or_empty_or_of_no_format(tmp_path: Path) -> Non
         ("gone", None, "cannot read: No such file"),
         ("empty", b"", "the file is empty"),
         ("mark", "\ufeff\r\n".encode(), "the file holds no text"),
-        ("other", b"\x1b[31mhello\n", r"no known format; it begins with \"\ufffd\[31mhello"),
+        ("other", b"\x1b]0;hello\n", r"no known format; it begins with \"\ufffd\]0;hello"),
     ):
         path = tmp_path / name
         if content is not None:

@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 import json
+import re
+from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from fathom.diagnose.source import Source
 
 _TRIES = 64
@@ -15,19 +19,49 @@ def parsed(source: Source, remedy: str) -> Any:
     """The document; one that was cut off is closed after its last complete object, and what is lost is noted.
 
     Raises:
-        LogError: it is no JSON.
+        LogError: it is no JSON, or goes on behind its end.
     """
     text = source.document()
+    found, end = _decoded(source, text, 0, remedy)
+    if rest := text[end:].strip():
+        line = text.count("\n", 0, text.index(rest, end)) + 1
+        raise source.error("no JSON: Extra data", remedy, line=line)
+    return found
+
+
+def several(source: Source, start: str, remedy: str) -> Iterator[tuple[str, Any]]:
+    """The documents of a log to which several calls of a program were added, each with the text above it.
+
+    Args:
+        source: the log.
+        start: what a line with the begin of a document begins with.
+        remedy: for errors.
+
+    Raises:
+        LogError: what begins so is no JSON.
+    """
+    text = source.document()
+    begins = [each.start() for each in re.finditer(rf"^{re.escape(start)}", text, re.MULTILINE)] or [0]
+    above = text[: begins[0]]
+    for begin, end in pairwise([*begins, len(text)]):
+        found, used = _decoded(source, text[begin:end], text.count("\n", 0, begin), remedy)
+        yield above, found
+        above = text[begin + used : end]
+
+
+def _decoded(source: Source, text: str, lines: int, remedy: str) -> tuple[Any, int]:
+    """A document that text begins with, and its length; `lines` are above it."""
+    begin = len(text) - len(text.lstrip())
     try:
-        return json.loads(text)
+        return json.JSONDecoder().raw_decode(text, begin)
     except (json.JSONDecodeError, RecursionError) as problem:
         if isinstance(problem, RecursionError):
-            raise source.error("no JSON: nested too deep", remedy, line=1) from None
+            raise source.error("no JSON: nested too deep", remedy, line=lines + 1) from None
         found = _closed(text) if problem.pos >= len(text.rstrip()) - 1 or "Unterminated" in problem.msg else None
         if found is None:
-            raise source.error(f"no JSON: {problem.msg}", remedy, line=problem.lineno) from None
-        source.notes.skip("documents", "cut off: the end is missing", 1, f"line {problem.lineno}")
-        return found
+            raise source.error(f"no JSON: {problem.msg}", remedy, line=lines + problem.lineno) from None
+        source.notes.skip("documents", "cut off: the end is missing", 1, f"line {lines + problem.lineno}")
+        return found, len(text)
 
 
 def _closed(text: str) -> Any:

@@ -99,6 +99,7 @@ class LogNotes:
         title: what the format is, for people.
         facts: in the order they were found, each once.
         skipped: by what and why.
+        counted: whether times count from a beginning that the log does not name.
     """
 
     path: str
@@ -106,6 +107,7 @@ class LogNotes:
     title: str
     facts: list[Fact] = field(default_factory=list)
     skipped: list[Skipped] = field(default_factory=list)
+    counted: bool = False
 
     def fact(self, name: str, value: object, subject: str | None = None) -> None:
         """Adds a fact, unless it is known or there is no value."""

@@ -21,7 +21,7 @@ from fathom.diagnose.facts import NOT_NEEDED
 from fathom.diagnose.iostat_columns import COLUMNS, Tables
 from fathom.diagnose.iostat_command import Command
 from fathom.diagnose.iostat_interval import Disks, Interval, excludes, interval_of
-from fathom.diagnose.iostat_start import first_is_since_start, only_is_since_start
+from fathom.diagnose.iostat_start import first_is_since_start, is_surely_counted_over, only_is_since_start
 from fathom.diagnose.linux import disk_of
 from fathom.diagnose.metrics import Layer
 from fathom.diagnose.numbers import plain_number
@@ -46,6 +46,8 @@ _FEWEST_UNREAD = 3
 """Reports in which a row cannot be read, from which it is a device's."""
 _ENOUGH = 1000.0
 """Requests that take some time together, on any device."""
+_GAP = 2.0
+"""Times the usual interval that make a gap."""
 
 
 @dataclass(frozen=True)
@@ -69,35 +71,48 @@ class Report:
     unread: frozenset[str] = frozenset()
 
 
+@dataclass(frozen=True)
+class Call:
+    """What is known of the call of iostat that wrote some reports.
+
+    Attributes:
+        command: the command line that was pasted with the reports.
+        began: stamp of the heading, where another program put one before each line.
+        said: the time on a line above the call.
+        after: when the calls above it in the log ended, ns since 1970: reports without times follow.
+    """
+
+    command: Command | None = None
+    began: str | None = None
+    said: str | None = None
+    after: int = 0
+
+
 def samples(
-    source: Source,
-    host: str | None,
-    date: str | None,
-    reports: Sequence[Report],
-    began: str | None = None,
-    command: Command | None = None,
+    source: Source, host: str | None, date: str | None, reports: Sequence[Report], call: Call = Call()
 ) -> Iterator[Block]:
-    """The reports of one host as batches.
+    """The reports of one call on one host as batches.
 
     Args:
         source: the log, for errors and facts.
         host: its name.
         date: of the heading, for times without a date.
         reports: in the order of the log.
-        began: stamp of the heading, where another program put one before each line.
-        command: the command line that was pasted with the reports.
+        call: which wrote them.
 
     Raises:
         LogError: a stamp cannot be read, or only some reports have one.
     """
     if not reports:
         return
-    _add_unused(reports, command)
-    times, seconds = _times(source, date, reports, command)
+    _add_unused(reports, call.command)
+    times, seconds = _times(source, date, reports, call)
     start = 0
-    if len(reports) > 1 and _begins_at_start(source, date, reports, times, seconds, began, command):
+    if len(reports) > 1 and _begins_at_start(source, date, reports, times, seconds, call):
         source.notes.skip("reports", "the first one is the mean since the machine's start (iostat without -y)")
         start = 1
+        if call.said is not None and reports[0].stamp is None:
+            times = times - (times[1] - times[0])  # iostat prints that one at once
     untimed = _untimed(reports[start:], seconds[start:])
     source.notes.skip("devices", _UNTIMED, len(untimed), ", ".join(sorted(untimed)[:6]))
     rows, tables = Rows(), Tables()
@@ -125,13 +140,13 @@ def samples(
 
 
 def _times(
-    source: Source, date: str | None, reports: Sequence[Report], command: Command | None
+    source: Source, date: str | None, reports: Sequence[Report], call: Call
 ) -> tuple[np.ndarray, list[float | None]]:
     """When each report was written, and how much time it covers."""
     bare = [report for report in reports if report.stamp is None]
     counted: int | None = None
     if len(bare) == len(reports):
-        times, counted = _counted(source, date, reports, command)
+        times, counted = _counted(source, date, reports, call)
     elif bare:
         raise source.error("this report has no time, others have", "record with `iostat -xty 1`", entry=bare[0].where)
     else:
@@ -140,7 +155,7 @@ def _times(
         source.notes.fact(
             "clock", f"the clock goes back {back} times: state --time-zone if that is the end of summer time"
         )
-    return times, _intervals(times, counted)
+    return times, _intervals(times, counted, [report.disks for report in reports])
 
 
 def _begins_at_start(
@@ -149,19 +164,18 @@ def _begins_at_start(
     reports: Sequence[Report],
     times: np.ndarray,
     seconds: Sequence[float | None],
-    began: str | None,
-    command: Command | None,
+    call: Call,
 ) -> bool:
     """Whether the first report covers the time since the machine's start: it follows its heading at once, unless it has
     an interval of its own (-y), or its figures say so.
     """
     stamped = reports[0].stamp is not None
     step = next((length for length in seconds if length), None) if stamped else None
-    if began is not None and step is not None:
-        heading = stamps(source, [began], ["the heading"], date)
+    if call.began is not None and step is not None:
+        heading = stamps(source, [call.began], ["the heading"], date)
         if abs(int(times[0] - heading[0])) < step * NS / 2:
             return True
-    return first_is_since_start(reports[0].disks, [report.disks for report in reports[1:]], step, command)
+    return first_is_since_start(reports[0].disks, [report.disks for report in reports[1:]], step, call.command)
 
 
 _UNTIMED = "their time is not counted (await and %util are 0 while requests complete): record the disks below them"
@@ -227,30 +241,42 @@ def _cpu(shares: Mapping[str, float]) -> dict[str, float]:
     return found
 
 
-def _intervals(times: np.ndarray, counted: int | None) -> list[float | None]:
+def _intervals(times: np.ndarray, counted: int | None, reports: Sequence[Disks]) -> list[float | None]:
     """Length of each interval: from the report before; of the first, the usual one; of a report without others, what
-    its figures tell.
+    its figures tell. After a gap in which nothing was recorded a report covers the usual time again, as its figures
+    tell: one that was only late covers all of it.
     """
     if len(times) < 2:
         return [None if counted is None else float(counted)] * len(times)
     steps = np.diff(times) / NS
     usual = float(np.median(steps))
-    return [usual if usual > 0 else None, *(float(step) if step > 0 else None for step in steps)]
+    lengths = [usual if usual > 0 else None, *(float(step) if step > 0 else None for step in steps)]
+    late = np.flatnonzero(steps > _GAP * usual) + 1 if usual > 0 else np.empty(0, dtype=np.int64)
+    for place in late.tolist():
+        if is_surely_counted_over(reports[place], usual):
+            lengths[place] = usual
+    return lengths
 
 
-def _counted(
-    source: Source, date: str | None, reports: Sequence[Report], command: Command | None
-) -> tuple[np.ndarray, int | None]:
-    """Times of reports that have none, and the interval where it is known: counted from --start, otherwise from the
-    beginning of the heading's day.
+def _counted(source: Source, date: str | None, reports: Sequence[Report], call: Call) -> tuple[np.ndarray, int | None]:
+    """Times of reports that have none, and the interval where it is known: counted from the time above the call, from
+    --start, otherwise from the beginning of the heading's day; a call without a time follows the one above it.
     """
-    step = _told([report.disks for report in reports[1:] or reports], command)
+    step = _told([report.disks for report in reports[1:] or reports], call.command)
     begin, since = source.start_ns, "--start"
-    if begin is None:
+    if call.said is not None:
+        begin, since = (
+            int(stamps(source, [call.said], ["the time above the call"], date)[0]),
+            "the time above each call",
+        )
+    elif begin is None:
         begin, since = 0, "1970, as no date can be read; --start is better"
         if date and is_stamp(midnight := f"{date} 00:00:00"):
             begin = int(stamps(source, [midnight], ["the heading"], date)[0])
             since = "the beginning of the heading's day; --start is better"
+    source.notes.counted |= call.said is None
+    if begin < call.after:
+        begin, since = call.after, "the end of the call above, as no time is between them"
     how = f", every {step.seconds} s, {step.why}" if step else ", every 1 s, as the log does not say"
     how = how if step or len(reports) > 1 else ""
     source.notes.fact("clock", f"the reports have no times (iostat without -t): counted from {since}{how}")
@@ -274,7 +300,7 @@ Lone = tuple[Report, Command | None]
 """A report that is the only one below its heading, and the command line above it."""
 
 
-def lone(source: Source, host: str | None, date: str | None, found: Sequence[Lone]) -> Iterator[Block]:
+def lone(source: Source, host: str | None, date: str | None, found: Sequence[Lone], after: int = 0) -> Iterator[Block]:
     """Reports that each have a heading of their own, because a loop called iostat again for each.
 
     Without an interval and -y, each is the mean since the machine's start: no sample of the time when it was written.
@@ -284,6 +310,7 @@ def lone(source: Source, host: str | None, date: str | None, found: Sequence[Lon
         host: its name.
         date: of the first heading.
         found: in the order of the log.
+        after: when the other calls in it ended, ns since 1970.
     """
     kept = [
         (report, command)
@@ -298,7 +325,7 @@ def lone(source: Source, host: str | None, date: str | None, found: Sequence[Lon
         why = "each is the mean since the machine's start (iostat called again for each): record with `iostat -xty 1`"
         source.notes.skip("reports", why, len(reports), reports[0].where)
         return
-    yield from samples(source, host, date, reports, command=kept[0][1] if kept else None)
+    yield from samples(source, host, date, reports, Call(kept[0][1] if kept else None, after=after))
 
 
 def _hardly_change(reports: Sequence[Report]) -> bool:

@@ -27,6 +27,8 @@ _LONG_S = 10.0
 """A report that covers more is no usual interval, if it is none of the longer ones."""
 _MUCH_LONGER = 5.0
 """How much more the first report covers than rates of the others show."""
+_CHANCE = 0.0001
+"""How likely rates may be counts over another time by chance."""
 _LONGEST_S = 3600.0
 """Nobody waits longer for one report."""
 
@@ -102,8 +104,22 @@ def _counted_over(disks: Disks, seconds: float, most: float = 0.5) -> bool:
     low = [rate for rate in found if rate * seconds <= 50]
     if low:
         return sum(is_count(rate, seconds) for rate in low) >= most * len(low)
-    exact = [abs(round(round(rate * seconds) / seconds, 2) - rate) < 1e-6 for rate in found]
+    exact = [_is_whole(rate, seconds) for rate in found]
     return sum(exact) >= most * len(exact)
+
+
+def is_surely_counted_over(disks: Disks, seconds: float) -> bool:
+    """Whether rates are whole counts over so many seconds, the low ones or all as printed, and too many for chance."""
+    found = set(rates([disks], ALL_COUNTS))
+    low = {rate for rate in found if rate * seconds <= 50}
+    whole = found if all(_is_whole(rate, seconds) for rate in found) else low
+    by_chance = min(1.0, 0.01 * seconds)
+    return by_chance ** len(whole) <= _CHANCE and all(is_count(rate, seconds) for rate in low)
+
+
+def _is_whole(rate: float, seconds: float) -> bool:
+    """Whether a rate as printed is a whole count over so many seconds."""
+    return abs(round(round(rate * seconds) / seconds, 2) - rate) < 1e-6
 
 
 def _covers_more(first: Disks, others: Sequence[Disks]) -> bool:

@@ -138,7 +138,7 @@ def read(
         start_ns: when logs began whose times count from their start.
 
     Raises:
-        UsageError: one log is named twice.
+        UsageError: one log is named twice, or two of one disk have no times.
         LogError: a log cannot be read or is damaged, none of them holds a sample, or two hold one metric of volumes
             that they do not name.
     """
@@ -165,6 +165,7 @@ def read(
                 empty.append(source)
             notes.append(source.notes)
             spans.append(span)
+        _check_counted(spans)
         _note_apart(spans)
         for block in unnamed.named(notes):
             kept.add(block)
@@ -185,20 +186,40 @@ class _Span:
     def __init__(self, notes: LogNotes) -> None:
         self.notes = notes
         self.hosts: set[str | None] = set()
+        self.disks: set[tuple[str | None, str | None]] = set()
         self.first, self.last = np.iinfo(np.int64).max, np.iinfo(np.int64).min
 
     def take(self, block: Block) -> None:
         self.hosts.update(series.host for series in block.series)
+        self.disks.update((series.host, series.device) for series in block.series if series.device is not None)
         self.first, self.last = min(self.first, block.times_ns.min()), max(self.last, block.times_ns.max())
 
     def is_apart(self, other: _Span) -> bool:
         """Whether two logs share no moment and are no parts of one recording."""
         parts = self.notes.format == other.notes.format and bool(self.hosts & other.hosts)
-        return not parts and (self.last < other.first or other.last < self.first)
+        return not parts and not self.meets(other)
+
+    def meets(self, other: _Span) -> bool:
+        """Whether two logs share moments."""
+        return self.first <= other.last and other.first <= self.last
 
     def __str__(self) -> str:
         first, last = (f"{np.datetime64(int(each), 'ns'):.16}".replace("T", " ") for each in (self.first, self.last))
         return f"{Path(self.notes.path).name} ({first} to {last} UTC)"
+
+
+def _check_counted(spans: Sequence[_Span]) -> None:
+    """Two logs of one disk without times would both count from one beginning, and a mean of both is of neither."""
+    known = [span for span in spans if span.notes.counted]
+    for place, other in enumerate(known):
+        for one in known[:place]:
+            if one.notes.format == other.notes.format and one.disks & other.disks and other.meets(one):
+                problem = f"{other.notes.path}: its reports have no times, nor have those of {one.notes.path}"
+                raise UsageError(
+                    f"{problem}, so that both count from one moment",
+                    "diagnose each by itself; in one file, each call below a line with its time (`date`), they are "
+                    "kept apart",
+                )
 
 
 def _note_apart(spans: Sequence[_Span]) -> None:

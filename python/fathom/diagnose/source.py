@@ -176,7 +176,7 @@ class Source:
             return Head(data, data.decode("utf-8", "replace"), whole=True, directory=True)
         with self.open() as file, self.reading():
             data = _read_up_to(file, HEAD)
-        return Head(data, data.decode(encoding_of(data) or "utf-8", "replace"), len(data) < HEAD)
+        return Head(data, uncoloured(data.decode(encoding_of(data) or "utf-8", "replace")), len(data) < HEAD)
 
     def open(self) -> IO[bytes]:
         """The log's bytes, uncompressed.
@@ -228,7 +228,7 @@ class Source:
                 if len(line) >= LONGEST_LINE:
                     raise self.error("the line does not end: this is no text log", line=number)
                 ended = line.endswith("\n")
-                yield number, line.rstrip("\n").lstrip("\ufeff")
+                yield number, uncoloured(line).rstrip("\n").lstrip("\ufeff")
             if not ended:
                 self.unended(number)
 
@@ -262,6 +262,14 @@ class Source:
         """Bytes on disk, for progress."""
         with self.reading():
             return os.stat(self.path).st_size  # noqa: PTH116 - the same call as Path.stat, without a second object
+
+
+_COLOUR = re.compile(r"\x1b\[[0-9;]*[A-Za-z]")
+
+
+def uncoloured(text: str) -> str:
+    """Without the colours that sysstat prints to a terminal, and script(1) keeps."""
+    return _COLOUR.sub("", text) if "\x1b" in text else text
 
 
 def encoding_of(head: bytes) -> str | None:

@@ -1,7 +1,8 @@
 """`iostat` as text, of any version since 2010, with and without `-x`, `-t`, `-h` and `--compact`.
 
-The heading gives the host, `-t` the times, or a program that put a stamp before each line (`iostat | ts '%F %T'`).
-Where grep left one head only, a device that comes again begins the next report.
+The heading gives the host, `-t` the times, or a program that put a stamp before each line (`iostat | ts '%F %T'`), or
+a time above each call (`date; iostat -x 1 5` in a loop, OSWatcher). Where grep left one head only, a device that comes
+again begins the next report.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ from dataclasses import dataclass, replace
 
 from fathom.diagnose.importer import Importer
 from fathom.diagnose.iostat import (
+    Call,
     Lone,
     Report,
     amount,
@@ -28,6 +30,7 @@ from fathom.diagnose.iostat_command import Command, command_of
 from fathom.diagnose.numbers import plain_number
 from fathom.diagnose.source import Head, Source
 from fathom.diagnose.table import Block
+from fathom.diagnose.time_lines import dated, time_line
 
 HEADING = re.compile(r"(Linux) (\S+) \(([^()]*)\)\s+((?:\S.*?)?\d(?:.*?\S)??)(?:\s+_?(\S*?)_?\s*\((\d+) CPU\))?\s*")
 """The first line of sysstat, with a date of any language; before version 9 it ends with the date."""
@@ -83,6 +86,10 @@ class _Stream:
         """Whether the line before was a table's head."""
         self._began: str | None = None
         """The stamp of the heading."""
+        self._said: str | None = None
+        """The time above the call of iostat."""
+        self._until = 0
+        """When the calls before this one ended, ns since 1970."""
         self._lone: dict[str | None, tuple[str | None, list[Lone]]] = {}
         """Reports that are alone below their heading, and the date of the first heading, by host."""
 
@@ -97,9 +104,10 @@ class _Stream:
             return
         heading = heading_of(text)
         if heading:
+            said = self._said if self._own is None else self._own
             yield from self._ended()
             self._host, self._date, self._own, self._table, self._last = heading[3], heading[4], None, None, None
-            self._began = before
+            self._began, self._said = before, said
             self._command = self._command and self._command._replace(headed=True)
             self._source.notes.fact("os", f"{heading[1]} {heading[2]}", self._host)
             if heading[6]:
@@ -109,7 +117,10 @@ class _Stream:
             self._command, self._own, self._table, self._last = command, None, None, None
         elif not text:
             self._table = None
-        elif (own := labelled_time(text) or (text if text[:1].isdigit() and is_stamp(text) else None)) is not None:
+        elif (said := dated(text)) is not None:
+            yield from self._ended()
+            self._said, self._own, self._table = said, None, None
+        elif (own := labelled_time(text) or time_line(text)) is not None:
             self._own, self._table = own, None
         else:
             self._in_report(number, before, text)
@@ -206,19 +217,27 @@ class _Stream:
         self._continues([])
         yield from self._ended()
         for host, (date, found) in self._lone.items():
-            yield from lone(self._source, host, date, found)
+            yield from self._placed(lone(self._source, host, date, found, self._until))
 
     def _ended(self) -> Iterator[Block]:
         reports, self._reports, self._seen = _whole(self._reports), [], set()
         command, self._command = self._command, None if reports else self._command
         if len(reports) == 1:
             # Its day is that of its own heading, not of the first one.
-            stamp = reports[0].stamp
+            stamp = reports[0].stamp or self._said
             dated = stamp if stamp is None or is_stamp(stamp) or not self._date else f"{self._date} {stamp}"
             found = self._lone.setdefault(self._host, (self._date, []))[1]
             found.append((replace(reports[0], stamp=dated), command))
         else:
-            yield from samples(self._source, self._host, self._date, reports, self._began, command)
+            call = Call(command, self._began, self._said, self._until)
+            yield from self._placed(samples(self._source, self._host, self._date, reports, call))
+        self._said = None if reports else self._said
+
+    def _placed(self, blocks: Iterator[Block]) -> Iterator[Block]:
+        """The samples of a call; the next one follows them."""
+        for block in blocks:
+            self._until = max(self._until, int(block.times_ns.max()))
+            yield block
 
 
 def _whole(reports: list[Report]) -> list[Report]:

@@ -1,7 +1,8 @@
 """`iostat -x -t -o JSON`, sysstat 11.7 and later.
 
 `timestamp` has no zone and the form of the locale unless `S_TIME_FORMAT=ISO` was set; without `-t` there is none. The
-first report is the mean since the start of the machine unless `-y` was given; its interval is then unknown.
+first report is the mean since the start of the machine unless `-y` was given; its interval is then unknown. A loop that
+calls iostat again writes a document each time, with the time above it or without.
 """
 
 from __future__ import annotations
@@ -9,32 +10,43 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from fathom.diagnose.documents import items, number, parsed
+from fathom.diagnose.documents import items, number, several
 from fathom.diagnose.importer import Importer
-from fathom.diagnose.iostat import Report, samples
+from fathom.diagnose.iostat import Call, Report, samples
 from fathom.diagnose.source import Head, Source
 from fathom.diagnose.table import Block
+from fathom.diagnose.time_lines import time_line
+
+_START = '{"sysstat"'
 
 
 def recognise(head: Head) -> float:
-    """JSON whose outermost key is `sysstat`, with disks as iostat names them."""
+    """JSON whose outermost key is `sysstat`, with disks as iostat names them; times may be above it."""
     start = head.text.lstrip()
+    first = start.split("\n", 1)[0].strip()
+    if time_line(first) is not None:
+        start = start[start.find("\n") + 1 :].lstrip()
     if not start.startswith("{") or '"sysstat"' not in start[:200] or '"file-date"' in start:
         return 0.0
     return 0.95 if '"disk_device"' in start else 0.5
 
 
 def read(source: Source) -> Iterator[Block]:
-    """All reports of all hosts."""
-    document = parsed(source, "record again, and end iostat with Ctrl-C")
-    hosts = items(document, "sysstat", "hosts")
-    if not hosts:
-        raise source.error('no "sysstat.hosts" in it', "record with `iostat -xty -o JSON 1`", line=1)
-    for host in hosts:
-        yield from _host(source, host)
+    """All reports of all hosts, call by call."""
+    until = 0
+    for above, document in several(source, _START, "record again, and end iostat with Ctrl-C"):
+        hosts = items(document, "sysstat", "hosts")
+        if not hosts:
+            raise source.error('no "sysstat.hosts" in it', "record with `iostat -xty -o JSON 1`", line=1)
+        said = [found for line in above.splitlines() if (found := time_line(line.strip())) is not None]
+        call = Call(said=said[-1] if said else None, after=until)
+        for host in hosts:
+            for block in _host(source, host, call):
+                until = max(until, int(block.times_ns.max()))
+                yield block
 
 
-def _host(source: Source, host: dict[str, Any]) -> Iterator[Block]:
+def _host(source: Source, host: dict[str, Any], call: Call) -> Iterator[Block]:
     name = str(host.get("nodename") or "") or None
     source.notes.fact("os", f"{host.get('sysname', '')} {host.get('release', '')}".strip(), name)
     source.notes.fact("cpus", host.get("number-of-cpus"), name)
@@ -48,7 +60,7 @@ def _host(source: Source, host: dict[str, Any]) -> Iterator[Block]:
         cpu = _numbers(entry.get("avg-cpu"))
         stamp = entry.get("timestamp")
         reports.append(Report(None if stamp is None else str(stamp), cpu, disks, f"report {place + 1}", listed))
-    yield from samples(source, name, str(host.get("date") or "") or None, reports)
+    yield from samples(source, name, str(host.get("date") or "") or None, reports, call)
 
 
 def _numbers(entry: Any) -> dict[str, float]:

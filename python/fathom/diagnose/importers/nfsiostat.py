@@ -8,15 +8,15 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from datetime import UTC, datetime
 
 from fathom.diagnose.facts import NOT_NEEDED
 from fathom.diagnose.importer import Importer
-from fathom.diagnose.iostat import is_stamp, parted
+from fathom.diagnose.iostat import parted
 from fathom.diagnose.nfsiostat import RECORD, Command, Mount, Report, samples
 from fathom.diagnose.numbers import plain_number
 from fathom.diagnose.source import Head, Source
 from fathom.diagnose.table import Block
+from fathom.diagnose.time_lines import time_line
 
 _MOUNT = re.compile(r"(\S.{0,1000}?) mounted on (/.{0,1000}):")
 _TOTAL = re.compile(r"ops?/s\s+rpc bklog")
@@ -30,12 +30,6 @@ _CALL = re.compile(
     r"nfsiostat((?:\s+(?:-[-=\w]+|\d{1,9}|/\S*))*)(?:\s*\|.*)?"
 )
 """A command line with its prompt, also with what reads its output (`| tee FILE`)."""
-_DATE = re.compile(
-    r"(?:zzz \*{3})?[A-Z][a-z]{2} +(?:([A-Z][a-z]{2}) +(\d{1,2})|(\d{1,2}) +([A-Z][a-z]{2})) +"
-    r"(?:(\d{4}) +)?(\d\d:\d\d:\d\d)(?: ([AP]M))?(?: +([A-Z]{2,5}|[+-]\d\d))?(?: +(\d{4}))?"
-)
-"""What date(1) prints in English, also behind the mark of OSWatcher."""
-_EPOCH = re.compile(r"\d{10}(?:\.\d{1,9})?")
 _NONE = "No NFS mount points were found"
 _OTHER = re.compile(
     r"\d+ (?:VFS opens|inoderevalidates|page cache|attribute cache|open operations|dentry revalidates|vfs getdents|"
@@ -95,7 +89,7 @@ class _Reports:
             self._numbers(number, text)
         elif (command := _command(text)) is not None:
             self._again(command, self._own)
-        elif (own := _stamp(text)) is not None:
+        elif (own := time_line(text)) is not None:
             if self._prefixed:
                 return  # a blank line with its stamp
             begun = bool(self.found) and self.found[-1].call == self._call
@@ -146,25 +140,6 @@ def _command(text: str) -> Command | None:
     # `-l 3` has a number of its own.
     numbers = [int(word) for at, word in enumerate(words) if word.isdecimal() and words[at - 1 : at] != ["-l"]]
     return Command(f"nfsiostat{found[1]}", numbers[0] if numbers and numbers[0] else None)
-
-
-def _stamp(text: str) -> str | None:
-    """A time on a line of its own, as `iostat.stamps` reads it; None for any other line."""
-    if _EPOCH.fullmatch(text):
-        return datetime.fromtimestamp(float(text), UTC).isoformat()
-    found = _DATE.fullmatch(text)
-    if found is None:
-        return text if text[:1].isdigit() and is_stamp(text) else None
-    year, half = found[5] or found[9], found[7]
-    form = "%Y %b %d %I:%M:%S %p" if half else "%Y %b %d %H:%M:%S"
-    words = (year, found[1] or found[4], found[2] or found[3], found[6], half)
-    try:
-        moment = datetime.strptime(" ".join(word for word in words if word), form)
-    except ValueError:
-        return None
-    zone = found[8] or ""
-    offset = "+00:00" if zone in {"UTC", "GMT"} else f"{zone}:00" if zone[:1] in {"+", "-"} else ""
-    return moment.isoformat() + offset
 
 
 IMPORTER = Importer("nfsiostat", "nfsiostat's reports of NFS mounts", recognise, read, RECORD)

@@ -97,7 +97,7 @@ def test_the_first_report_below_a_command_line_without_y(
 
 def test_a_second_command_line_begins_another_recording(log: Path) -> None:
     log.write_text(f"$ iostat -x 1\n{HEADING}{SINCE_START}{INTERVALS}$ iostat -x 1\n{HEADING}{SINCE_START}{INTERVALS}")
-    assert writes(log) == [94.0, 94.0, 71.0, 71.0, 88.0, 88.0]
+    assert writes(log) == [94.0, 71.0, 88.0, 94.0, 71.0, 88.0]
 
 
 @pytest.mark.parametrize(

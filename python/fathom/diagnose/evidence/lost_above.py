@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
+from fathom.diagnose.evidence.figures import figures, latency_below
 from fathom.diagnose.evidence.join import onto
 from fathom.diagnose.evidence.load import FEWEST, middle, worked
 from fathom.diagnose.evidence.slow_time import of_the_time, stretches
@@ -50,5 +51,11 @@ def lost_above(system: System, upper: Device, lower: Device) -> Lost | None:
         above_s, below_s, asked = (middle(each[chosen]) for each in (latency, below, upper.values("iops")))
         is_slow = above_s > tier_of(system, upper).target_s and above_s >= _TIMES * below_s
         if is_slow and below_s <= tier_of(system, lower).target_s and middle(rates[chosen]) >= _CARRIES * asked:
-            return Lost((above_s - below_s) * asked, upper, lower, above_s, below_s, chosen)
+            return _told(upper, lower, chosen & (latency > tier_of(system, upper).target_s))
     return None
+
+
+def _told(upper: Device, lower: Device, slow: Flags) -> Lost:
+    """The figures of the slow moments: those between are not what is spoken of."""
+    did, below_s = figures(upper, slow), latency_below(upper, lower, slow)
+    return Lost((did.latency_s - below_s) * did.iops, upper, lower, did.latency_s, below_s, slow)

@@ -92,7 +92,8 @@ def _full(system: System, disk: Device) -> Flags | None:
     long = _long(system, disk)
     part = (disk.seconds * np.nan_to_num(disk.values("iops")))[long].sum()
     whole = (disk.seconds * np.nan_to_num(disk.values("iops")))[worked(disk)].sum()
-    return found if mostly and part >= _PART * whole and middle(disk.load[found]) >= _MORE_OFTEN else None
+    # Told are the moments in which they take longer, not those between.
+    return found & long if mostly and part >= _PART * whole and middle(disk.load[found]) >= _MORE_OFTEN else None
 
 
 def _long(system: System, disk: Device) -> Flags:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from fathom.diagnose.evidence.load import middle
+from fathom.diagnose.evidence.figures import figures
 from fathom.diagnose.evidence.strained import beside_processors
 from fathom.diagnose.evidence.words import number, seen, time
 from fathom.diagnose.rule import PATH_LATENCY, PATH_RATE, Kind, Rule
@@ -40,8 +40,8 @@ def examine(system: System) -> Iterator[Finding]:
 
 
 def _wait(disk: Device, slow: Flags) -> str:
-    latency, load = middle(disk.values("latency_s")[slow]), middle(disk.load[slow])
-    return f"{time(latency)} at {number(load)} outstanding"
+    did = figures(disk, slow)
+    return f"{time(did.latency_s)} at {number(did.load)} outstanding"
 
 
 def _of_disk(disk: Device, slow: Flags) -> Evidence:

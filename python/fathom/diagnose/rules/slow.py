@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from fathom.diagnose.evidence.below import located, to_record
+from fathom.diagnose.evidence.figures import figures
 from fathom.diagnose.evidence.harm import LEAST_SESSIONS, of_storage, waiting
 from fathom.diagnose.evidence.load import FEWEST, busy, middle, worked
 from fathom.diagnose.evidence.period import comes_back
@@ -39,21 +40,20 @@ def examine(system: System) -> Iterator[Finding]:
         tier, chosen = tier_of(system, disk), _slow(system, disk)
         if chosen is None or starved(system, disk, chosen) is not None:
             continue
-        latency = middle(disk.values("latency_s")[chosen])
+        did = figures(disk, chosen)
         harm, found, again = of_storage(system), located(system, disk, chosen), comes_back(disk)
         where = "the logs do not show where below it the time goes" if found is None else found.where
         yield Finding(
             "L2",
             disk.name,
-            f"{disk.name} is slow, {time(latency)}{_of_the_time(system, disk, chosen, latency)}, and {where}.",
+            f"{disk.name} is slow, {time(did.latency_s)}{_of_the_time(system, disk, chosen)}, and {where}.",
             harm.severity,
             0.45 if found is None else 0.55,
             (
                 seen(
                     disk,
-                    f"{time(latency)} at {number(middle(disk.load[chosen]))} outstanding and "
-                    f"{number(middle(disk.values('iops')[chosen]))} IOPS; a {tier.name} should keep "
-                    f"{time(tier.target_s)}.",
+                    f"{time(did.latency_s)} at {number(did.load)} outstanding and {number(did.iops)} IOPS; a "
+                    f"{tier.name} should keep {time(tier.target_s)}.",
                     chosen,
                 ),
                 *_waiting(system, disk, chosen),
@@ -67,17 +67,25 @@ def examine(system: System) -> Iterator[Finding]:
 
 
 def _slow(system: System, disk: Device) -> Flags | None:
-    """The moments with most requests waiting where those are slow as a rule, else a slow time that lasts, else those in
-    which one request after the other was outstanding more often than not, as of one writer that waits for each.
+    """The slow ones of the moments with most requests waiting where those are slow as a rule, else a slow time that
+    lasts, else those in which one request after the other was outstanding more often than not, as of one writer that
+    waits for each.
     """
     latency, target = disk.values("latency_s"), tier_of(system, disk).target_s
     chosen = busy(disk) & np.isfinite(latency)
     if chosen.sum() >= FEWEST and middle(latency[chosen]) > target and not _is_noise(disk, chosen):
-        return chosen
+        return _as_slow(disk, chosen & (latency > target), target)
     if (found := lasting(system, disk)) is not None:
         return found
     serial = worked(disk) & (latency > target) & (np.nan_to_num(disk.load) >= _MORE_OFTEN)
     return serial if serial.sum() >= max(FEWEST, 0.5 * worked(disk).sum()) else None
+
+
+def _as_slow(disk: Device, slow: Flags, target: float) -> Flags:
+    """Slow moments, with those that are as slow while less is outstanding."""
+    latency = disk.values("latency_s")
+    least = max(target, _AS_SLOW * figures(disk, slow).latency_s)
+    return slow | (worked(disk) & (latency > target) & (latency >= least))
 
 
 def _is_noise(disk: Device, chosen: Flags) -> bool:
@@ -93,12 +101,11 @@ def _waiting(system: System, disk: Device, chosen: Flags) -> Iterator[Evidence]:
         yield seen(disk, f"{number(then)} sessions wait for data and log I/O in these times{otherwise}.", chosen)
 
 
-def _of_the_time(system: System, disk: Device, chosen: Flags, latency: float) -> str:
-    """How long it is as slow as while requests queue, where that is a part of the log."""
+def _of_the_time(system: System, disk: Device, chosen: Flags) -> str:
+    """How long it is slow, where that is a part of the log."""
     at_work, slow = worked(disk), disk.values("latency_s") > tier_of(system, disk).target_s
-    as_slow = at_work & slow & (disk.values("latency_s") >= _AS_SLOW * latency)
     always = disk.seconds[at_work & slow].sum() > _MOST * disk.seconds[at_work].sum()
-    return "" if always else f" in {of_the_time(disk, chosen & slow | as_slow)}"
+    return "" if always else f" in {of_the_time(disk, chosen)}"
 
 
 RULE = Rule("L2", "requests that queue for a slow volume", Kind.CAUSE, (PATH_RATE, PATH_LATENCY), examine)

@@ -30,6 +30,8 @@ them to their sum.
 """
 _MOSTLY, _ALL = 0.95, 0.99
 """In which part of the moments, and which part of its bytes, a device does what one above it asks for."""
+_MOST = 0.8
+"""Part of the time from which a disk is slow all the time."""
 _WAITS = 0.8
 """Part of its members' latency that what lies over them has at least: it waits for them."""
 _NAMED = 4
@@ -91,8 +93,10 @@ def _slower(system: System, slow: Device, others: Sequence[Device]) -> tuple[flo
     # Whatever lies over members waits for the slow one: none of them is asked for more then.
     if any(abs(_ratio(each.mean("iops", slowest), slow.mean("iops", slowest)) - 1) > _SAME_RATE for each in others):
         return None
+    # Of all its moments only where it is slow in most of them: else those between are part of the figures.
+    part = slow.seconds[slowest].sum() < _MOST * slow.seconds[worked(slow)].sum()
     for times in (_TIMES, _SUSPECT) if len(others) >= _COMPANIONS else (_TIMES,):
-        for chosen in (worked(slow), slowest):
+        for chosen in (slowest, worked(slow)) if part else (worked(slow), slowest):
             latency, most = slow.mean("latency_s", chosen), max(each.mean("latency_s", chosen) for each in others)
             if latency > target and latency >= times * most:
                 return latency, most, chosen

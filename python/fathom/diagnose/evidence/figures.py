@@ -1,0 +1,39 @@
+"""What a device did in some moments, in the three figures that go together: latency, requests outstanding and rate.
+
+A median of each by itself, or over moments of two kinds, is a figure of no moment: 39 ms of an hour at 199 ms and one
+at 1.5 ms.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+
+from fathom.diagnose.evidence.join import onto
+
+if TYPE_CHECKING:
+    from fathom.diagnose.evidence.device import Device, Flags
+
+
+class Figures(NamedTuple):
+    """Means of the same moments: the latency of a request, so that rate × latency is what is outstanding."""
+
+    latency_s: float
+    load: float
+    iops: float
+
+
+def figures(device: Device, chosen: Flags) -> Figures:
+    """The figures of the moments that a sentence speaks of; NaN for what the log lacks."""
+    load = device.load
+    known = chosen & np.isfinite(load)
+    mean = float(np.average(load[known], weights=device.seconds[known])) if known.any() else float("nan")
+    return Figures(device.mean("latency_s", chosen), mean, device.mean("iops", chosen))
+
+
+def latency_below(upper: Device, lower: Device, chosen: Flags) -> float:
+    """The latency of a request of another device, in the same moments."""
+    latency, weights = onto(upper, lower, "latency_s"), onto(upper, lower, "iops") * upper.seconds
+    known = chosen & np.isfinite(latency) & (weights > 0)
+    return float(np.average(latency[known], weights=weights[known])) if known.any() else float("nan")

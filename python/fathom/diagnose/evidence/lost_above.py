@@ -9,7 +9,7 @@ import numpy as np
 from fathom.diagnose.evidence.figures import figures, latency_below
 from fathom.diagnose.evidence.join import onto
 from fathom.diagnose.evidence.load import FEWEST, middle, worked
-from fathom.diagnose.evidence.slow_time import of_the_time, stretches
+from fathom.diagnose.evidence.slow_time import in_part, stretches
 from fathom.diagnose.evidence.tier import tier_of
 
 if TYPE_CHECKING:
@@ -18,8 +18,8 @@ if TYPE_CHECKING:
 
 _TIMES, _CARRIES = 4.0, 0.5
 """How many times as long as its disk it takes, and the part of its rate that reaches the disk at least."""
-_PART, _MOST = 0.05, 0.8
-"""Part of the time from which it matters, and from which it is all of it."""
+_PART = 0.05
+"""Part of the time from which it matters."""
 
 
 class Lost(NamedTuple):
@@ -35,9 +35,7 @@ class Lost(NamedTuple):
     @property
     def when(self) -> str:
         """The end of a clause: how long it was, where that is not all the time."""
-        upper = self.upper
-        always = upper.seconds[self.chosen].sum() >= _MOST * upper.seconds[worked(upper)].sum()
-        return "" if always else f", in {of_the_time(upper, self.chosen)}"
+        return in_part(self.upper, self.chosen, ", ")
 
 
 def lost_above(system: System, upper: Device, lower: Device) -> Lost | None:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from fathom.diagnose.evidence.load import worked
+from fathom.diagnose.evidence.slow_time import recorded_s
 from fathom.diagnose.evidence.tier import tier_of
 from fathom.diagnose.evidence.words import number, share, time
 
@@ -15,6 +16,8 @@ if TYPE_CHECKING:
     from fathom.diagnose.evidence.system import System
 
 _MOST = 4
+_IDLE = 0.05
+"""Part of the time from which a disk that completes nothing is one that is not always used."""
 
 
 def overview(system: System) -> list[str]:
@@ -28,10 +31,13 @@ def _sentence(system: System, disk: Device) -> str:
     latency, tier = disk.values("latency_s"), tier_of(system, disk)
     timed = worked(disk) & np.isfinite(latency)
     slow = timed & (latency > tier.target_s)
-    part = disk.seconds[slow].sum() / max(float(disk.seconds[timed].sum()), 1e-9)
+    recorded = recorded_s(disk)
+    part, used = (disk.seconds[slow].sum() / max(float(each), 1e-9) for each in (recorded, disk.seconds[timed].sum()))
+    idle = recorded - disk.seconds[worked(disk)].sum() > _IDLE * recorded
+    of_use = f", {share(used)} of that in which it was used" if idle and slow.any() else ""
     rate, load = number(disk.mean("iops")), number(float(np.nan_to_num(disk.load).mean()))
     return (
         f"{disk.name}: {rate} IOPS at {time(disk.mean('latency_s'))} and {load} outstanding on average; "
         f"{time(float(np.nanmax(latency)))} in the slowest interval; longer than the {time(tier.target_s)} that a "
-        f"{tier.name} should keep in {share(part)} of the time."
+        f"{tier.name} should keep in {share(part)} of the time{of_use}."
     )

@@ -21,6 +21,8 @@ _LONGEST_GAP, _SHORTEST = 2, 5
 """Moments that a stretch may lack, and that it has at least."""
 _CLEARLY = 1.5
 """Times what its kind should keep from which a disk is slow beyond doubt."""
+MOSTLY = 0.8
+"""Part of the time from which it is all the time."""
 _PART, _LONG_S = 0.05, 300.0
 """Part of the time that the disk worked, and length of a single stretch, from which users remember it."""
 
@@ -46,9 +48,8 @@ def lasting(system: System, disk: Device) -> Flags | None:
     slow = slow_time(system, disk, _CLEARLY)
     if not slow.any():
         return None
-    places, of_stretch = _grouped(slow)
-    longest = np.bincount(of_stretch, disk.seconds[places]).max()
-    matters = disk.seconds[slow].sum() >= _PART * disk.seconds[worked(disk)].sum() or longest >= _LONG_S
+    much = disk.seconds[slow].sum() >= _PART * disk.seconds[worked(disk)].sum()
+    matters = much or longest_s(disk, slow) >= _LONG_S
     return slow if matters else None
 
 
@@ -72,9 +73,30 @@ def longest(chosen: Flags) -> Flags:
     return found
 
 
+def longest_s(disk: Device, chosen: Flags) -> float:
+    """How long the longest stretch of some moments is."""
+    places, of_stretch = _grouped(chosen)
+    return float(np.bincount(of_stretch, disk.seconds[places]).max()) if len(places) else 0.0
+
+
+def recorded_s(disk: Device) -> float:
+    """How long the log tells what a disk did, idle times included."""
+    return float(disk.seconds[np.isfinite(disk.values("iops"))].sum())
+
+
 def of_the_time(disk: Device, chosen: Flags) -> str:
-    """How long some moments are, of all in which the disk worked: `36 min of 6.0 h`."""
-    return f"{length(disk.seconds[chosen].sum())} of {length(disk.seconds[worked(disk)].sum())}"
+    """How long some moments are, of the time that was recorded: `36 min of 6.0 h`."""
+    return f"{length(disk.seconds[chosen].sum())} of {length(recorded_s(disk))}"
+
+
+def in_part(disk: Device, chosen: Flags, before: str = " ") -> str:
+    """The end of a clause, after `before`: in which part of the time some moments are; nothing where that is nearly all
+    of it. Of a disk that is idle otherwise it says so, as that part is all of its use.
+    """
+    time_s, used_s = disk.seconds[chosen].sum(), disk.seconds[worked(disk)].sum()
+    if time_s > MOSTLY * recorded_s(disk):
+        return ""
+    return f"{before}{'when it is used, ' if time_s > MOSTLY * used_s else ''}in {of_the_time(disk, chosen)}"
 
 
 def _grouped(slow: Flags) -> tuple[np.ndarray, np.ndarray]:

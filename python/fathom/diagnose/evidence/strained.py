@@ -13,6 +13,7 @@ import numpy as np
 
 from fathom.diagnose.evidence.elsewhere import Elsewhere, processors
 from fathom.diagnose.evidence.load import middle, worked
+from fathom.diagnose.evidence.rare import is_rare
 from fathom.diagnose.evidence.slow_time import lasting, slow_time
 from fathom.diagnose.evidence.starved import starved
 from fathom.diagnose.evidence.tier import tier_of
@@ -49,6 +50,8 @@ def beside_processors(system: System) -> Both | None:
 
 def strained(system: System, disk: Device) -> Flags | None:
     """When a disk keeps requests waiting; None where it does not, or where its machine did not run then."""
+    if is_rare(system, disk):
+        return None
     slow = slow_time(system, disk)
     if slow.any() and starved(system, disk, slow) is not None:
         return None

@@ -14,7 +14,8 @@ from fathom.diagnose.evidence.harm import LEAST_SESSIONS, has_waits, of_storage,
 from fathom.diagnose.evidence.hung import hung
 from fathom.diagnose.evidence.load import FEWEST, IDLE_LOAD, middle, worked
 from fathom.diagnose.evidence.missing import may_hide, unread
-from fathom.diagnose.evidence.slow_time import lasting, slow_time
+from fathom.diagnose.evidence.rare import is_rare
+from fathom.diagnose.evidence.slow_time import lasting, of_the_time, slow_time
 from fathom.diagnose.evidence.starved import starved
 from fathom.diagnose.evidence.strained import beside_processors, saturated
 from fathom.diagnose.evidence.surroundings import is_stacked
@@ -152,9 +153,11 @@ def _judged(system: System, disk: Device) -> _Judged | None:
     slower = high > tier.target_s
     kept = f", longer than the {target} that a {kind} should keep" if slower else f"; a {kind} should keep {target}"
     words = f"On {disk.name}, 95 % of requests come{otherwise} from moments with at most {time(high)}{kept}"
-    idle = f", but it is hardly used: {number(mean)} outstanding on average" if slower and not used else ""
     # The slower a disk is, the fewer of its requests count.
-    fine = not (slower and used) and (machine is not None or lasting(system, disk) is None)
+    slow_for_long = (slower and used) or (machine is None and lasting(system, disk) is not None)
+    fine = not slow_for_long or is_rare(system, disk)
+    seldom = f"in {of_the_time(disk, at_work)}" if slow_for_long else f"{number(mean)} outstanding on average"
+    idle = f", but it is hardly used: {seldom}" if slower and fine else ""
     fine = fine and not hung(system, disk).any() and slowed_by_discards(disk) is None
     return _Judged(fine, seen(disk, f"{words}{idle}.", rest), machine)
 

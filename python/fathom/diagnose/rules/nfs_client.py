@@ -17,7 +17,7 @@ import numpy as np
 from fathom.diagnose.evidence.harm import of_storage
 from fathom.diagnose.evidence.load import FEWEST, middle, worked
 from fathom.diagnose.evidence.mounts import at_server, export_of, in_client, point_of, server_of
-from fathom.diagnose.evidence.slow_time import of_the_time
+from fathom.diagnose.evidence.slow_time import in_part
 from fathom.diagnose.evidence.starved import starved
 from fathom.diagnose.evidence.surroundings import is_mount
 from fathom.diagnose.evidence.tier import tier_of
@@ -33,8 +33,8 @@ if TYPE_CHECKING:
 
 _MOST = 0.5
 """Part of the latency that is spent in the client's queue."""
-_PART, _ALWAYS = 0.05, 0.8
-"""Part of the time from which it matters, and from which it is all of it."""
+_PART = 0.05
+"""Part of the time from which it matters."""
 _OFTEN = 0.5
 """Part of these moments in which requests lack a slot of the connection."""
 _LEVEL = 0.2
@@ -67,7 +67,7 @@ def _waits(system: System, mount: Device) -> Finding | None:
     slots = bool((held[chosen] > 0).mean() >= _OFTEN)
     steady = middle(on_way, 90) - middle(on_way, 10) <= _LEVEL * level
     where = "for a free slot of its connection" if slots else "before they are sent"
-    when = "" if part >= _ALWAYS else f", in {of_the_time(mount, chosen)}"
+    when = in_part(mount, chosen, ", ")
     trip = middle(mount.values("device_latency_s")[chosen])
     evidence = [
         seen(mount, f"{time(middle(queue[chosen]))} of {time(middle(latency[chosen]))} are spent in the client, "

@@ -12,7 +12,7 @@ from fathom.diagnose.evidence.figures import figures
 from fathom.diagnose.evidence.harm import LEAST_SESSIONS, of_storage, waiting
 from fathom.diagnose.evidence.load import FEWEST, busy, middle, worked
 from fathom.diagnose.evidence.period import comes_back
-from fathom.diagnose.evidence.slow_time import lasting, of_the_time, stretches
+from fathom.diagnose.evidence.slow_time import MOSTLY, in_part, lasting, stretches
 from fathom.diagnose.evidence.starved import starved
 from fathom.diagnose.evidence.tier import tier_of
 from fathom.diagnose.evidence.words import number, seen, time
@@ -25,8 +25,6 @@ if TYPE_CHECKING:
 
 _MORE_OFTEN = 0.5
 """Requests outstanding on average from which a disk has one more often than not."""
-_MOST = 0.8
-"""Part of the time from which a disk is slow all the time."""
 _FEW = 0.02
 """Part of the moments below which those that follow no others are noise."""
 _AS_SLOW = 0.8
@@ -46,7 +44,7 @@ def examine(system: System) -> Iterator[Finding]:
         yield Finding(
             "L2",
             disk.name,
-            f"{disk.name} is slow, {time(did.latency_s)}{_of_the_time(system, disk, chosen)}, and {where}.",
+            f"{disk.name} is slow, {time(did.latency_s)}{_when(system, disk, chosen)}, and {where}.",
             harm.severity,
             0.45 if found is None else 0.55,
             (
@@ -101,11 +99,11 @@ def _waiting(system: System, disk: Device, chosen: Flags) -> Iterator[Evidence]:
         yield seen(disk, f"{number(then)} sessions wait for data and log I/O in these times{otherwise}.", chosen)
 
 
-def _of_the_time(system: System, disk: Device, chosen: Flags) -> str:
+def _when(system: System, disk: Device, chosen: Flags) -> str:
     """How long it is slow, where that is a part of the log."""
-    at_work, slow = worked(disk), disk.values("latency_s") > tier_of(system, disk).target_s
-    always = disk.seconds[at_work & slow].sum() > _MOST * disk.seconds[at_work].sum()
-    return "" if always else f" in {of_the_time(disk, chosen)}"
+    slow = worked(disk) & (disk.values("latency_s") > tier_of(system, disk).target_s)
+    always = disk.seconds[slow].sum() > MOSTLY * disk.seconds[worked(disk)].sum()
+    return in_part(disk, slow if always else chosen)
 
 
 RULE = Rule("L2", "requests that queue for a slow volume", Kind.CAUSE, (PATH_RATE, PATH_LATENCY), examine)

@@ -10,7 +10,7 @@ import numpy as np
 
 from fathom.diagnose.evidence.harm import of_storage
 from fathom.diagnose.evidence.load import FEWEST, middle, worked
-from fathom.diagnose.evidence.slow_time import of_the_time, slow_time
+from fathom.diagnose.evidence.slow_time import MOSTLY, in_part, of_the_time, slow_time
 from fathom.diagnose.evidence.sold import DOUBTFUL
 from fathom.diagnose.evidence.surroundings import is_loop, is_mount, is_stacked
 from fathom.diagnose.evidence.tier import tier_of
@@ -30,8 +30,6 @@ them to their sum.
 """
 _MOSTLY, _ALL = 0.95, 0.99
 """In which part of the moments, and which part of its bytes, a device does what one above it asks for."""
-_MOST = 0.8
-"""Part of the time from which a disk is slow all the time."""
 _WAITS = 0.8
 """Part of its members' latency that what lies over them has at least: it waits for them."""
 _NAMED = 4
@@ -94,7 +92,7 @@ def _slower(system: System, slow: Device, others: Sequence[Device]) -> tuple[flo
     if any(abs(_ratio(each.mean("iops", slowest), slow.mean("iops", slowest)) - 1) > _SAME_RATE for each in others):
         return None
     # Of all its moments only where it is slow in most of them: else those between are part of the figures.
-    part = slow.seconds[slowest].sum() < _MOST * slow.seconds[worked(slow)].sum()
+    part = slow.seconds[slowest].sum() < MOSTLY * slow.seconds[worked(slow)].sum()
     for times in (_TIMES, _SUSPECT) if len(others) >= _COMPANIONS else (_TIMES,):
         for chosen in (slowest, worked(slow)) if part else (worked(slow), slowest):
             latency, most = slow.mean("latency_s", chosen), max(each.mean("latency_s", chosen) for each in others)
@@ -105,8 +103,7 @@ def _slower(system: System, slow: Device, others: Sequence[Device]) -> tuple[flo
 
 def _when(slow: Device, chosen: Flags) -> str:
     """How long it is slow, where that is a part of the log."""
-    always = slow.seconds[chosen].sum() >= slow.seconds[worked(slow)].sum()
-    return "" if always else f" at the same time, {of_the_time(slow, chosen)}"
+    return in_part(slow, chosen) and f" at the same time, {of_the_time(slow, chosen)}"
 
 
 def _stacked(system: System) -> dict[str | None, set[str]]:

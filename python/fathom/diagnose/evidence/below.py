@@ -14,7 +14,7 @@ from fathom.diagnose.evidence.load import middle
 from fathom.diagnose.evidence.mounts import at_server, server_of
 from fathom.diagnose.evidence.slots import does_the_same, virtual_disk_of
 from fathom.diagnose.evidence.surroundings import is_mount, is_virtio
-from fathom.diagnose.evidence.words import number, seen, time
+from fathom.diagnose.evidence.words import beside, number, seen, time
 from fathom.diagnose.metrics import Layer
 from fathom.finding import Remedy
 
@@ -115,7 +115,7 @@ def located(system: System, disk: Device, slow: Flags) -> Located | None:
     queued = middle(onto(disk, lun, "queued")[slow])
     if not kernel <= _LITTLE * whole or queued > 0:
         return None
-    said = seen(lun, f"{lun.name}: DAVG {time(device)}, KAVG {time(kernel)}, nothing queued.")
+    said = beside(disk, lun, f"{lun.name}: DAVG {time(device)}, KAVG {time(kernel)}, nothing queued.", slow)
     if device <= _LITTLE * whole:
         words = (
             f"its device takes {time(device)}, so the time is in the host between the two: an IOPS limit of the "
@@ -132,7 +132,7 @@ def located(system: System, disk: Device, slow: Flags) -> Located | None:
         "disks ask: a snapshot is read through or consolidated, or others use it"
     )
     rates = f"{lun.name} does {number(done)} IOPS, all virtual disks of the log {number(asked)}."
-    return Located(words, (said, seen(lun, rates)), (_SNAPSHOT, _ARRAY))
+    return Located(words, (said, beside(disk, lun, rates, slow)), (_SNAPSHOT, _ARRAY))
 
 
 def _of_mount(system: System, disk: Device, slow: Flags) -> Located | None:

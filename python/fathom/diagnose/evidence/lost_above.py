@@ -18,8 +18,8 @@ if TYPE_CHECKING:
 
 _TIMES, _CARRIES = 4.0, 0.5
 """How many times as long as its disk it takes, and the part of its rate that reaches the disk at least."""
-_PART = 0.05
-"""Part of the time from which it matters."""
+_PART, _HALF = 0.05, 0.5
+"""Part of the time from which it matters, and part of all waiting from which single moments do."""
 
 
 class Lost(NamedTuple):
@@ -38,18 +38,23 @@ class Lost(NamedTuple):
         return in_part(self.upper, self.chosen, ", ")
 
 
-def lost_above(system: System, upper: Device, lower: Device) -> Lost | None:
-    """What a device loses above the one that it lies on: all the time, else in the stretches in which it is slow."""
+def lost_above(system: System, upper: Device, lower: Device, *, single: bool = False) -> Lost | None:
+    """What a device loses above the one that it lies on: all the time, else in the stretches in which it is slow, else,
+    with `single`, in single slow moments, as of writes that come together, where most of all its waiting is lost.
+    """
     latency, below, rates = upper.values("latency_s"), onto(upper, lower, "latency_s"), onto(upper, lower, "iops")
     both = worked(upper) & np.isfinite(latency) & np.isfinite(below)
     slow = stretches(both & (latency > tier_of(system, upper).target_s) & (latency >= _TIMES * below))
-    for chosen in (both, slow):
+    long = both & (latency > tier_of(system, upper).target_s)
+    spent = np.nan_to_num(latency * upper.values("iops")) * upper.seconds
+    most = single and spent[long].sum() - (spent * below / latency)[long].sum() >= _HALF * spent[both].sum()
+    for chosen in (both, slow, long) if most else (both, slow):
         if chosen.sum() < FEWEST or upper.seconds[chosen].sum() < _PART * upper.seconds[both].sum():
             continue
         above_s, below_s, asked = (middle(each[chosen]) for each in (latency, below, upper.values("iops")))
         is_slow = above_s > tier_of(system, upper).target_s and above_s >= _TIMES * below_s
         if is_slow and below_s <= tier_of(system, lower).target_s and middle(rates[chosen]) >= _CARRIES * asked:
-            return _told(upper, lower, chosen & (latency > tier_of(system, upper).target_s))
+            return _told(upper, lower, chosen & long)
     return None
 
 

@@ -21,10 +21,11 @@ _IDLE = 0.05
 
 
 def overview(system: System) -> list[str]:
-    """The disks that had most requests outstanding, at most four, the busiest first."""
+    """The disks that had most requests outstanding, at most four, the busiest first; and how many more there are."""
     known = [disk for disk in system.nearest if disk.has("iops", "latency_s") and worked(disk).any()]
     loaded = sorted(known, key=lambda disk: float(np.nan_to_num(disk.load).mean()), reverse=True)
-    return [_sentence(system, disk) for disk in loaded[:_MOST]]
+    said, more = [_sentence(system, disk) for disk in loaded[:_MOST]], len(loaded) - _MOST
+    return said if more <= 0 else [*said, f"{more} more with fewer requests outstanding: `--list` names them."]
 
 
 def _sentence(system: System, disk: Device) -> str:

@@ -48,3 +48,8 @@ def seen(device: Device, sentence: str, chosen: Flags | None = None) -> Evidence
 
     start, end = device.span(np.ones(len(device.times_ns), dtype=bool) if chosen is None else chosen)
     return Evidence(sentence, device.name, start, end)
+
+
+def beside(device: Device, other: Device, sentence: str, chosen: Flags) -> Evidence:
+    """Evidence about another device at the chosen moments of the one that a finding is about."""
+    return Evidence(sentence, other.name, *device.span(chosen))

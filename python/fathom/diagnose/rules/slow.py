@@ -11,6 +11,7 @@ from fathom.diagnose.evidence.below import located, to_record
 from fathom.diagnose.evidence.figures import figures
 from fathom.diagnose.evidence.harm import LEAST_SESSIONS, of_storage, waiting
 from fathom.diagnose.evidence.load import FEWEST, busy, middle, worked
+from fathom.diagnose.evidence.lower import look_below
 from fathom.diagnose.evidence.period import comes_back
 from fathom.diagnose.evidence.slow_time import MOSTLY, in_part, lasting, stretches
 from fathom.diagnose.evidence.starved import starved
@@ -40,13 +41,16 @@ def examine(system: System) -> Iterator[Finding]:
             continue
         did = figures(disk, chosen)
         harm, found, again = of_storage(system), located(system, disk, chosen), comes_back(disk)
+        sure = 0.45 if found is None else 0.55
+        # Which disk of the same log it is says where to look, and no more of the cause.
+        found = look_below(system, disk, chosen) if found is None else found
         where = "the logs do not show where below it the time goes" if found is None else found.where
         yield Finding(
             "L2",
             disk.name,
             f"{disk.name} is slow, {time(did.latency_s)}{_when(system, disk, chosen)}, and {where}.",
             harm.severity,
-            0.45 if found is None else 0.55,
+            sure,
             (
                 seen(
                     disk,

@@ -13,80 +13,100 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from fathom.diagnose.evidence.elsewhere import processors
+from fathom.diagnose.evidence.figures import figures
 from fathom.diagnose.evidence.harm import of_storage
 from fathom.diagnose.evidence.join import onto
-from fathom.diagnose.evidence.load import middle, worked
+from fathom.diagnose.evidence.load import middle
 from fathom.diagnose.evidence.lost_above import Lost, lost_above
+from fathom.diagnose.evidence.lower import is_disk, serves
 from fathom.diagnose.evidence.words import number, seen, time
 from fathom.diagnose.metrics import Layer
 from fathom.diagnose.rule import LATENCY, RATE, Kind, Rule
 from fathom.finding import Finding, Remedy
 
 if TYPE_CHECKING:
-    from fathom.diagnose.evidence.device import Device
     from fathom.diagnose.evidence.system import System
 
-_DISK = re.compile(r"(?:/dev/)?(?:(?:sd|hd|vd|xvd)[a-z]+|nvme\d+n\d+|mmcblk\d+)$")
-"""Linux's names of whole disks. What else serves requests there stands on them."""
 _NAME = re.compile(r"[\w-]+")
 """Names that no shell takes for anything else."""
-_SAME, _MOSTLY = 0.05, 0.95
-"""How far apart two rates are that are of the same requests, and in which part of the moments."""
-_FREE = 16.0
-"""Requests outstanding below up to which its own queue is not what the device above waits for."""
+_FREE, _OF_ABOVE, _OF_MOST = 16.0, 0.2, 0.5
+"""Requests outstanding below up to which its own queue is not what the device above waits for; where they are more, the
+parts of those above, and of the most that it had in the log, up to which that queue was not full.
+"""
 
 
 def examine(system: System) -> Iterator[Finding]:
     """For each disk the lowest device above it that loses time."""
     disks = [each for each in system.of(Layer.GUEST_DISK) if each.has("iops", "latency_s")]
-    for lower in (each for each in disks if _DISK.match(each.device or "")):
-        above = [each for each in disks if not _DISK.match(each.device or "") and _serves(lower, each)]
-        lost = [found for each in above if (found := lost_above(system, each, lower)) is not None]
+    found: dict[str, list[Lost]] = {}
+    for lower in filter(is_disk, disks):
+        above = [each for each in disks if not is_disk(each) and serves(lower, each)]
+        lost = [lost for each in above if (lost := lost_above(system, each, lower, single=True)) is not None]
         # Of two above one another the upper one waits for the lower one.
-        lost = [each for each in lost if middle(onto(each.upper, lower, "outstanding_mean")[each.chosen]) <= _FREE]
+        lost = [each for each in lost if _is_free(each)]
         if lost:
-            yield _finding(system, min(lost, key=lambda each: each.above_s))
+            lowest = min(lost, key=lambda each: each.above_s)
+            found.setdefault(lowest.upper.name, []).append(lowest)
+    for same in found.values():
+        yield _finding(system, max(same, key=lambda each: each.below_s), [each.lower.name for each in same])
 
 
-def _serves(lower: Device, upper: Device) -> bool:
-    """Whether a disk does the very requests of a device: as many in nearly every moment, which chance does not make."""
-    if lower.host != upper.host:
-        return False
-    own, below = upper.values("iops"), onto(upper, lower, "iops")
-    both = worked(upper) & np.isfinite(below)
-    same = both & (np.abs(below - own) <= _SAME * own)
-    return bool(both.any() and same.sum() >= _MOSTLY * worked(upper).sum())
+def _is_free(found: Lost) -> bool:
+    """Whether the queue of the disk below was not full while the device above waited."""
+    below = onto(found.upper, found.lower, "outstanding_mean")
+    load, most = middle(below[found.chosen]), middle(below, 100)
+    return load <= _FREE or load <= min(_OF_MOST * most, _OF_ABOVE * middle(found.upper.load[found.chosen]))
 
 
-def _finding(system: System, found: Lost) -> Finding:
+def _finding(system: System, found: Lost, names: list[str]) -> Finding:
+    """Of a mirror the slowest of its disks is told beside their names: a write waits for that one."""
     upper, lower, chosen = found.upper, found.lower, found.chosen
     harm, full = of_storage(system), processors(system)
-    waits, below = (middle(each[chosen]) for each in (upper.load, onto(upper, lower, "outstanding_mean")))
+    did, below = figures(upper, chosen), float(np.nanmean(onto(upper, lower, "outstanding_mean")[chosen]))
     words = (
-        f"{time(found.above_s)} and {number(waits)} outstanding in {upper.name}, {time(found.below_s)} and "
-        f"{number(below)} in {lower.name}, at the same {number(middle(upper.values('iops')[chosen]))} IOPS."
+        f"{time(found.above_s)} and {number(did.load)} outstanding in {upper.name}, {time(found.below_s)} and "
+        f"{number(below)} in {lower.name}, at the same {number(did.iops)} IOPS."
     )
+    mirror = len(names) > 1
+    disks, which = "its disk", f"{lower.name} below it"
+    if mirror:
+        disks, which = "its disks", f"{lower.name}, the slowest of {' and '.join(names)} below it,"
+    # The bitmap of a mirror is on its disks.
+    faster = "" if mirror else " A faster disk changes nothing."
     return Finding(
         "D34",
         upper.name,
-        f"The time is lost in {upper.name}, above its disk: it takes {time(found.above_s)}, and {lower.name} below it "
-        f"{time(found.below_s)} for the same requests{found.when}. A faster disk changes nothing.",
+        f"The time is lost in {upper.name}, above {disks}: it takes {time(found.above_s)}, and {which} "
+        f"{time(found.below_s)} for the same requests{found.when}.{faster}",
         harm.severity,
         0.75,
         (seen(upper, words, chosen), *(() if full is None else (full.evidence,))),
         harm.sentence,
         f"{lower.name} is not below {upper.name}, or a limit of a control group (io.max) holds the requests above it",
-        (_look(upper.device or ""), *(() if full is None else (full.remedy,))),
+        (_look(upper.device or "", mirror=mirror), *(() if full is None else (full.remedy,))),
     )
 
 
-def _look(name: str) -> Remedy:
+def _look(name: str, *, mirror: bool) -> Remedy:
+    device = f"/dev/{name if _NAME.fullmatch(name) else 'DEVICE'}"
+    if mirror:
+        return Remedy(
+            "See what the software RAID does: a check or a resync in that time, and its write-intent bitmap, which is "
+            "written before the data: make its chunks larger.",
+            (
+                f"Linux: cat /proc/mdstat; mdadm --detail {device}",
+                f"Linux: mdadm --grow {device} --bitmap=none",
+                f"Linux: mdadm --grow {device} --bitmap=internal --bitmap-chunk=256M",
+            ),
+            "A crash without the bitmap means a resync of the whole array; with larger chunks more of it is resynced.",
+            "The array takes as long as the disks below it.",
+        )
     return Remedy(
         "See what the layer does: encryption (crypt), thin volumes, a snapshot, a cache, a replica, several paths. "
         "Encryption: let it work without its queues. Snapshot: merge or remove it. Thin volumes: larger chunks. "
         "Replica: look at its network. Paths: see which fail.",
         (
-            f"lsblk -s /dev/{name if _NAME.fullmatch(name) else 'DEVICE'}",
+            f"lsblk -s {device}",
             "Linux: dmsetup table; dmsetup status",
             "Linux: cryptsetup refresh --perf-no_read_workqueue --perf-no_write_workqueue NAME # crypt, from Linux 5.9",
         ),

@@ -10,6 +10,7 @@ from test_linux_logs import facts, values
 
 from fathom.diagnose import log as reader
 from fathom.diagnose.clock import Zone, iso_ns
+from fathom.diagnose.diagnose import diagnose
 from fathom.diagnose.source import LogError
 
 DISKS = """\
@@ -98,3 +99,21 @@ def test_blocks_of_other_programs_are_not_sar(log: Path, text: str) -> None:
     log.write_text(text * 3)
     with pytest.raises(LogError):
         reader.read([log])
+
+
+@pytest.mark.parametrize(
+    ("names", "kept"),
+    [
+        (["dev8-0", "dev8-2", "dev8-16", "dev8-17", "dev253-1"], {"dev8-0", "dev8-16", "dev253-1"}),
+        (["sda", "sda2", "nvme0n1", "nvme0n1p1"], {"sda", "nvme0n1"}),
+        (["dev8-1", "dev65-3", "sdb1"], {"dev8-1", "dev65-3", "sdb1"}),
+    ],
+)
+def test_a_partition_beside_its_disk_is_no_disk(log: Path, names: list[str], kept: set[str]) -> None:
+    """Without its disk it is what the log has. The names are sar's with -d, by number, and with -dp."""
+    head, *_ = DISKS.splitlines()
+    cells = "33.00      0.00   1730.00     52.42      3.04     90.00      6.00     20.00"
+    rows = [f"{minute:02}:00:01 AM  {name}  {cells}" for minute in range(1, 10) for name in names]
+    log.write_text("\n".join([head, *rows, ""]))
+    with reader.read([log]) as found:
+        assert {each.device for each in diagnose(found).system.disks} == kept

@@ -42,6 +42,10 @@ _FIELDS = (
 
 DISKSTATS = re.compile(r"^\s*(\d+)\s+(\d+)\s+([A-Za-z]\S*)((?:\s+\d+){11,17})\s*$")
 _PARTITION = re.compile(r"^(?:((?:sd|vd|xvd|hd)[a-z]+)\d+|((?:nvme\d+n\d+|mmcblk\d+|loop\d+|md\d+))p\d+)$")
+_SCSI, _MINORS = re.compile(r"^(dev(?:8|6[5-9]|7[01]|12[89]|13[0-5])-)(\d+)$"), 16
+"""sar's names of SCSI disks and their partitions by major and minor number (Documentation/admin-guide/devices.txt), and
+how many numbers each disk has: 0, 16, ... are disks.
+"""
 _IDLE_KINDS = re.compile(r"^(?:ram|zram|sr|fd)\d+$")
 
 
@@ -66,7 +70,11 @@ def is_used(counters: Mapping[str, float]) -> bool:
 def disk_of(name: str) -> str | None:
     """The disk that a partition is of; None for what is no partition."""
     found = _PARTITION.match(name)
-    return (found[1] or found[2]) if found else None
+    if found:
+        return found[1] or found[2]
+    numbered = _SCSI.match(name)
+    part = int(numbered[2]) % _MINORS if numbered else 0
+    return f"{numbered[1]}{int(numbered[2]) - part}" if numbered and part else None
 
 
 CPU = Counted(

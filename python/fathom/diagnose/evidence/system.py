@@ -18,6 +18,7 @@ from fathom.diagnose.evidence.limits import Limits
 from fathom.diagnose.evidence.regime import Regime, regimes_of
 from fathom.diagnose.evidence.surroundings import is_mount, ruled_out
 from fathom.diagnose.evidence.unit import in_seconds
+from fathom.diagnose.linux import disk_of
 from fathom.diagnose.metrics import Layer
 from fathom.diagnose.windows import TOTAL
 
@@ -183,7 +184,7 @@ def system_of(log: Log, limits: Limits) -> System:
                 # A copy: the block goes, its other columns with it.
                 pieces.append(_Piece(series.metric, block.times_ns, block.seconds, block.values[:, place].copy()))
     devices = [without_leak(without_impossible(in_seconds(_device(key, pieces)))) for key, pieces in kept.items()]
-    devices = _beside_storage(_without_totals([each for each in devices if each.measured]))
+    devices = _beside_storage(_without_parts(_without_totals([each for each in devices if each.measured])))
     hosts: dict[tuple[Layer, str | None], set[str | None]] = {}
     for each in devices:
         hosts.setdefault((each.layer, each.device), set()).add(each.host)
@@ -198,6 +199,17 @@ def _without_totals(devices: list[Device]) -> list[Device]:
     """Windows' sum over all disks only where a host has no disk or volume of its own in the log."""
     own = {each.host for each in devices if each.layer in _GUEST and each.device != TOTAL}
     return [each for each in devices if each.layer not in _GUEST or each.device != TOTAL or each.host not in own]
+
+
+def _without_parts(devices: list[Device]) -> list[Device]:
+    """No partition beside its disk: its requests are the disk's."""
+    disks = {(each.host, each.device) for each in devices if each.layer is Layer.GUEST_DISK}
+
+    def is_part(each: Device) -> bool:
+        disk = disk_of(each.device or "") if each.layer is Layer.GUEST_DISK else None
+        return disk is not None and (each.host, disk) in disks
+
+    return [each for each in devices if not is_part(each)]
 
 
 def _beside_storage(devices: list[Device]) -> list[Device]:

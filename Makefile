@@ -12,7 +12,7 @@ PYTHON_CODE := $(wildcard python tests benches scripts)
 RUST := $(shell find crates Cargo.toml Cargo.lock -type f \( -name '*.rs' -o -name '*.sql' -o -name '*.toml' -o -name '*.md' -o -name Cargo.lock \))
 
 # The Python tests in three parts that take about as long: many wait for databases, daemons and whole campaigns.
-FIRST_PART := tests/cli tests/provision
+FIRST_PART := tests/cli tests/provision tests/kill
 SECOND_PART := tests/pipeline tests/analysis
 
 # Twice as many Rust tests at once as a small machine has CPUs: most wait for a disk, a socket or a database.

@@ -45,7 +45,8 @@ pub fn run(settings: Settings, file: &Path, early: EarlySignals) -> Result<(), S
     let site = site(setup, folder_of(file), seed()?)?;
     let built = Stack::build_of_what_is_there(&settings.volumes, &settings.roots(), &site);
     let stack = built.map_err(|error| error.to_string())?;
-    site.runtime().block_on(live(settings, claims, &stack, early)).map_err(|deadlock| deadlock.to_string())?
+    let serving = live(settings, file, claims, &stack, early);
+    site.runtime().block_on(serving).map_err(|deadlock| deadlock.to_string())?
 }
 
 /// Where several of caches, mirrors and pools are, asks first whether one of them refuses the start: each writes on its own open, and
@@ -164,6 +165,7 @@ async fn tell_of_failure(ring: Ring) {
 
 async fn live(
     settings: Settings,
+    file: &Path,
     claims: Claims,
     stack: &Stack<'_>,
     early: EarlySignals,
@@ -184,12 +186,13 @@ async fn live(
         tls: tcp.and_then(|tcp| tcp.tls.as_ref()).map(Tls::server).transpose()?,
     });
     let files = settings.volumes.written_files(&settings.roots(), stack.site().directory());
+    let tells = settings.daemon.status.is_some();
     let state = Rc::new(State {
         context: context.clone(),
         exports,
         volumes: stack.nodes().to_vec(),
         lifecycle: stack.lifecycle(),
-        names: Rc::new(Names::new(files, ring.clone())),
+        names: Rc::new(Names::new(files, ring.clone(), file, tells)),
         phase: Cell::new(Phase::Serving),
         fuse: RefCell::default(),
         connections: RefCell::default(),

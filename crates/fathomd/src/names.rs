@@ -22,6 +22,8 @@ type Identity = (u64, u64);
 pub struct Names {
     files: Vec<(String, PathBuf)>,
     ring: Ring,
+    /// What to do before one is copied: a cache goes on writing to it after its users have left.
+    before_a_copy: String,
     /// For each, the file that was open under its name, and whether that has lost it.
     known: RefCell<BTreeMap<usize, (Identity, bool)>>,
 }
@@ -35,8 +37,16 @@ struct Seen {
 }
 
 impl Names {
-    pub fn new(files: Vec<(String, PathBuf)>, ring: Ring) -> Self {
-        Self { files, ring, known: RefCell::default() }
+    /// `settings`: the daemon's file. `tells`: whether it has a status socket, which `fathom volume drain` asks.
+    pub fn new(files: Vec<(String, PathBuf)>, ring: Ring, settings: &Path, tells: bool) -> Self {
+        let before_a_copy = if tells {
+            format!("drain the caches (fathom volume drain {}) and wait for its end", settings.display())
+        } else {
+            "wait until no cache holds writes (there is no `status` socket to drain them by): \
+             fathomd_writeback_dirty_bytes of `metrics` is 0 then, or several times `lag_target` have passed"
+                .to_owned()
+        };
+        Self { files, ring, before_a_copy, known: RefCell::default() }
     }
 
     /// Looks at all of them and tells of those that were lost since the last look, or are there again.
@@ -63,8 +73,9 @@ impl Names {
                 %path,
                 copy = format!("/proc/{process}/fd/{descriptor}"),
                 "the file that is served was removed, moved or replaced: what is written to it is not where the next start looks, \
-                 and may end with this process. Move it back; or stop its users and copy it (cp --sparse=always) from `copy`, \
-                 before this daemon is stopped"
+                 and may end with this process. Move it back; or stop its users, {}, copy it (cp --sparse=always) from `copy`, \
+                 and stop this daemon after that",
+                self.before_a_copy
             );
         }
     }

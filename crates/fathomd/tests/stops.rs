@@ -286,3 +286,36 @@ fn a_file_that_is_replaced_while_it_is_served_is_told_and_no_stop_calls_it_durab
     assert_eq!(daemon.stop().code(), Some(1), "{}", daemon.log());
     assert!(daemon.log().contains("not where the next start looks"), "{}", daemon.log());
 }
+
+#[test]
+fn a_file_below_a_cache_that_is_removed_is_drained_before_it_is_copied() {
+    let directory = directory();
+    let settings = format!(
+        "{}[volumes.slow]\nkind = \"file\"\npath = \"slow.img\"\nsize = \"64MiB\"\n\
+         [volumes.fast]\nkind = \"file\"\npath = \"fast.img\"\nsize = \"16MiB\"\n\
+         [volumes.disk]\nkind = \"writeback\"\nbacking = \"slow\"\ncache = \"fast\"\nsegment = \"1MiB\"\nring_size = \"4MiB\"\n\
+         lag_target = \"10min\"\nlag_max = \"20min\"\n[exports.disk]\nvolume = \"disk\"\n",
+        sockets(&directory)
+    );
+    let mut daemon = Daemon::make_in(&directory, &settings);
+    let mut client = Client::open(&daemon, "disk");
+    // The name is looked at once before that.
+    sleep(Duration::from_millis(500));
+    client.write(0, &[7; 4096]);
+    drop(client);
+    std::fs::remove_file(directory.join("slow.img")).expect("writable");
+    until("the log tells it", || daemon.log().contains("was removed, moved or replaced"));
+    let log = daemon.log();
+    // Its user has left, and what it wrote is in the cache alone.
+    assert!(
+        log.contains(&format!("fathom volume drain {}", directory.join("fathomd.toml").display())),
+        "{log}"
+    );
+    assert_eq!(daemon.ask("POST", "/drain").0, "HTTP/1.1 200 OK");
+    let copy = log.split("\"copy\":\"").nth(1).and_then(|rest| rest.split('"').next()).expect("a place");
+    std::fs::copy(copy, directory.join("slow.img")).expect("writable");
+    assert_eq!(std::fs::read(directory.join("slow.img")).expect("readable")[..4096], [7; 4096]);
+    daemon.stop();
+    std::mem::forget(std::mem::replace(&mut daemon, Daemon::start_in(&directory, &settings)));
+    assert_eq!(Client::open(&daemon, "disk").read(0, 4096), [7; 4096], "{}", daemon.log());
+}

@@ -16,6 +16,7 @@ use crate::exports::{Exports, Served};
 use crate::fences::tell_of_fences;
 use crate::fuse::Mount;
 use crate::legs::{tell_of_caches, tell_of_legs};
+use crate::listen::is_nobody_s;
 use crate::listeners::{Claims, Listeners};
 use crate::log::exit;
 use crate::memory::give_back_when_idle;
@@ -32,6 +33,8 @@ use crate::{check, folder_of, ublk};
 /// # Errors
 /// A message that says what is in the way.
 pub fn run(settings: Settings, file: &Path, early: EarlySignals) -> Result<(), String> {
+    // A daemon that has these sockets may hang, and whoever looks at its mount then waits for it for ever.
+    is_nobody_s(&settings.daemon.socket)?;
     let wrong = settings.in_the_way();
     if !wrong.is_empty() {
         return Err(wrong.join("; "));

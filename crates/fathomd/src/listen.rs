@@ -101,6 +101,14 @@ pub fn is_served(socket: &Path) -> bool {
     status != 0 && io::Error::last_os_error().kind() == io::ErrorKind::WouldBlock
 }
 
+/// Refuses a socket whose lock a daemon has, and changes nothing: [`Claim::take`] makes sure of it.
+///
+/// # Errors
+/// Which it is, and what to do.
+pub fn is_nobody_s(socket: &Path) -> Result<(), String> {
+    if is_served(socket) { Err(format!("[daemon] `socket`: {}", is_another_s(socket))) } else { Ok(()) }
+}
+
 /// Keeps daemons away from a socket as long as the result lives, where one has been; makes nothing.
 ///
 /// # Errors
@@ -175,14 +183,18 @@ fn take(file: File, path: &Path) -> Result<File, String> {
     }
     let error = io::Error::last_os_error();
     Err(if error.kind() == io::ErrorKind::WouldBlock {
-        // Another `socket` for the same volumes would leave nothing that keeps two programs from an export.
-        format!(
-            "another fathomd serves {}: stop it first; for other volumes, choose another `socket`",
-            path.display()
-        )
+        is_another_s(path)
     } else {
         cannot_lock(&lock_path(path), &error)
     })
+}
+
+fn is_another_s(socket: &Path) -> String {
+    // Another `socket` for the same volumes would leave nothing that keeps two programs from an export.
+    format!(
+        "another fathomd serves {}: stop it first; for other volumes, choose another `socket`",
+        socket.display()
+    )
 }
 
 fn cannot_lock(place: &Path, error: &io::Error) -> String {

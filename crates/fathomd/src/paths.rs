@@ -10,6 +10,7 @@ use std::path::Path;
 use fathom_settings::Section;
 use fathom_stack::{canonical, folder};
 
+use crate::fuse::is_mounted;
 use crate::listen::{is_a_lock, is_free, is_served, lock_path};
 
 /// Bytes of a Unix socket's path at most: `sun_path` has 108, and one ends the text.
@@ -84,7 +85,8 @@ pub fn problems(socket: &Path, status: Option<&Path>, mounted: Option<&Path>) ->
             socket.display()
         ));
     }
-    if let Some(mounted) = mounted {
+    // What a daemon serves is looked at by its leave only: one that hangs does not answer.
+    if let Some(mounted) = mounted.filter(|mounted| !is_mounted(mounted)) {
         let told = mount(mounted).err().or_else(|| device().err());
         found.extend(told.map(|told| format!("[fuse] `mount`: {told}")));
     }
@@ -125,17 +127,14 @@ const KERNELS: [i64; 5] = [
     0x7363_6673, // securityfs
 ];
 
-/// The number of FUSE among file systems, as a daemon's own mount is one (statfs(2)).
-const FUSE: i64 = 0x6573_5546;
-
-/// Whether a folder is in one of these file systems.
-fn is_in(folder: &Path, numbers: &[i64]) -> bool {
+/// Whether a folder is in one of these.
+fn is_the_kernel_s(folder: &Path) -> bool {
     let Ok(path) = CString::new(folder.as_os_str().as_bytes()) else { return false };
     let mut told = std::mem::MaybeUninit::<libc::statfs>::uninit();
     // SAFETY: both live for the length of the call.
     let status = unsafe { libc::statfs(path.as_ptr(), told.as_mut_ptr()) };
     // SAFETY: the kernel has filled it in.
-    status == 0 && numbers.contains(&unsafe { told.assume_init() }.f_type)
+    status == 0 && KERNELS.contains(&unsafe { told.assume_init() }.f_type)
 }
 
 /// The folder in which something is to be made.
@@ -143,7 +142,7 @@ fn folder_of(path: &Path) -> Result<(), String> {
     let folder = folder(path);
     let says = |what: &str| format!("{}: the folder {} {what}", path.display(), folder.display());
     match fs::metadata(folder) {
-        Ok(there) if there.is_dir() && is_in(folder, &KERNELS) => {
+        Ok(there) if there.is_dir() && is_the_kernel_s(folder) => {
             Err(says("is the kernel's, and nothing can be made in it: choose another path"))
         }
         Ok(there) if there.is_dir() => may(folder, libc::W_OK | libc::X_OK).map_err(|error| {
@@ -160,7 +159,7 @@ fn folder_of(path: &Path) -> Result<(), String> {
 /// Where a mount is to be: an empty folder, or nothing in a folder.
 fn mount(path: &Path) -> Result<(), String> {
     match fs::metadata(path) {
-        Ok(there) if there.is_dir() && has_entries(path) && !is_in(path, &[FUSE]) => Err(format!(
+        Ok(there) if there.is_dir() && has_entries(path) => Err(format!(
             "{} is not empty, and a mount would hide what is in it: empty it, or choose another path",
             path.display()
         )),

@@ -211,6 +211,39 @@ fn the_mount_of_a_killed_daemon_is_taken_away_and_a_living_one_s_is_not() {
     assert_eq!(read(&open(&second, "disk"), 0, 512), [0; 512], "the one that was there serves on");
 }
 
+#[test]
+fn nobody_waits_for_the_mount_of_a_daemon_that_hangs() {
+    if !can_mount() {
+        return;
+    }
+    let first = serve(MEMORY);
+    first.signal("-STOP");
+    let same = first.directory.join("fathomd.toml").display().to_string();
+    let other = directory();
+    let settings = format!("{}[fuse]\nmount = \"{}\"\n{MEMORY}", sockets(&other), first.mount().display());
+    let elsewhere = other.join("fathomd.toml").display().to_string();
+    fs::write(&elsewhere, settings).expect("writable");
+    let run = |arguments: &[&str]| {
+        let ended = Command::new("timeout")
+            .args(["-s", "KILL", "60", env!("CARGO_BIN_EXE_fathomd")])
+            .args(arguments)
+            .output()
+            .expect("timeout is there");
+        let text =
+            [ended.stdout, ended.stderr].map(|bytes| String::from_utf8_lossy(&bytes).into_owned()).concat();
+        (ended.status.code(), text)
+    };
+    let checked = run(&["--check", &same]);
+    assert_eq!(checked.0, Some(0), "{}", checked.1);
+    let second = run(&[&same]);
+    assert!(second.0 == Some(1) && second.1.contains("another fathomd serves"), "{second:?}");
+    let third = run(&[&elsewhere]);
+    assert!(third.0 == Some(1) && third.1.contains("does not answer"), "{third:?}");
+    first.signal("-CONT");
+    assert_eq!(read(&open(&first, "disk"), 0, 512), [0; 512], "the one that was there serves on");
+    fs::remove_dir_all(other).expect("it is ours");
+}
+
 /// A file system on a loop device keeps what was written and synced, through unmount, stop and start.
 fn keeps_files(sector: u32, kind: &str) {
     if !can_mount() {

@@ -28,6 +28,8 @@ use crate::fuse::operate::Done;
 use crate::fuse::tree::Tree;
 use crate::settings::Fuse as Settings;
 
+pub use mount::is_mounted;
+
 /// The largest request, in bytes: what the kernel takes at most, 256 pages.
 const LARGEST: u32 = 1 << 20;
 /// Requests on their way before the kernel holds back those that nobody waits for directly.

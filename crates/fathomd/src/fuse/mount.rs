@@ -9,6 +9,8 @@ use std::io::{self, ErrorKind};
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::{Path, PathBuf};
+use std::sync::mpsc;
+use std::time::Duration;
 
 use fathom_runtime::Ring;
 use fathom_wire::Port;
@@ -17,6 +19,9 @@ use crate::paths::{DEVICE, no_device};
 
 /// The type under which mounts of this program are listed.
 const TYPE: &str = "fuse.fathomd";
+
+/// How long a daemon may take to say that it is there.
+const PATIENCE: Duration = Duration::from_secs(10);
 
 /// Mounts a folder at a path and hands out the kernel's end of it. A mount that a killed daemon left there is taken away
 /// before; the folder is made if it is not there.
@@ -70,7 +75,7 @@ pub fn mount(path: &Path) -> Result<(PathBuf, OwnedFd), String> {
 /// Takes mounts at a path away that nobody serves any more.
 fn take_stale_away(path: &Path) -> Result<(), String> {
     // A killed daemon's connection ends when the kernel has taken the process apart: until then this waits.
-    while is_dead(path) {
+    while is_mounted(path) && is_dead(path)? {
         detach(path).map_err(|error| {
             format!(
                 "cannot remove the mount that a killed daemon left at {}: {error}; umount -l {0}",
@@ -79,9 +84,7 @@ fn take_stale_away(path: &Path) -> Result<(), String> {
         })?;
         tracing::info!(mount = %path.display(), "removed the mount that a killed daemon left");
     }
-    let listed = fs::read_to_string("/proc/self/mountinfo").unwrap_or_default();
-    let place = fs::canonicalize(path).unwrap_or_default();
-    if mounts(&listed).any(|(at, kind)| at == place && kind == TYPE) {
+    if is_mounted(path) {
         return Err(format!(
             "another fathomd serves {}: stop it first, or choose another `mount`",
             path.display()
@@ -90,8 +93,31 @@ fn take_stale_away(path: &Path) -> Result<(), String> {
     Ok(())
 }
 
-/// Whether nobody serves what is mounted there. Attributes may be known still; free space is asked for every time.
-fn is_dead(path: &Path) -> bool {
+/// Whether a daemon has mounted there, or had when it was killed. Nothing is asked of it: the kernel lists mounts, and finds the
+/// folder below one by itself.
+pub fn is_mounted(path: &Path) -> bool {
+    let listed = fs::read_to_string("/proc/self/mountinfo").unwrap_or_default();
+    let place = fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
+    mounts(&listed).any(|(at, kind)| at == place && kind == TYPE)
+}
+
+/// Whether nobody serves what is mounted there; one that does not answer is served by a daemon that hangs.
+fn is_dead(path: &Path) -> Result<bool, String> {
+    let (tell, told) = mpsc::channel();
+    let asked = path.to_owned();
+    // It may wait for ever, and ends with this process.
+    let thread = std::thread::Builder::new().name("statfs".to_owned());
+    thread.spawn(move || tell.send(has_no_server(&asked))).map_err(|error| format!("no thread: {error}"))?;
+    told.recv_timeout(PATIENCE).map_err(|_| {
+        format!(
+            "the fathomd that serves {} does not answer: end it, or choose another `mount`",
+            path.display()
+        )
+    })
+}
+
+/// Attributes may be known still; free space is asked for every time.
+fn has_no_server(path: &Path) -> bool {
     let target = c_string(path.as_os_str().as_bytes());
     let mut told = std::mem::MaybeUninit::<libc::statfs>::uninit();
     // SAFETY: both live for the length of the call, and what is told is not looked at.

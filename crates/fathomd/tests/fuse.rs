@@ -107,8 +107,19 @@ fn the_folder_shows_exports_and_takes_no_others() {
         |path: &str| OpenOptions::new().write(true).open(daemon.mount().join(path)).err().map(|e| e.kind());
     assert_eq!(kind("fixed"), Some(ErrorKind::ReadOnlyFilesystem));
     assert_eq!(kind("nothing"), Some(ErrorKind::NotFound));
-    assert!(File::create(daemon.mount().join("new")).is_err());
-    assert!(fs::remove_file(daemon.mount().join("disk")).is_err());
+    let (disk, new) = (daemon.mount().join("disk"), daemon.mount().join("new"));
+    let changes = [
+        File::create(&new).map(drop),
+        fs::create_dir(&new),
+        std::os::unix::fs::symlink(&disk, &new),
+        fs::hard_link(&disk, &new),
+        fs::rename(&disk, &new),
+        fs::remove_file(&disk),
+    ];
+    for changed in changes {
+        let refused = changed.expect_err("the folder is as it is");
+        assert_eq!(refused.raw_os_error(), Some(libc::EPERM), "{refused}");
+    }
 }
 
 #[test]

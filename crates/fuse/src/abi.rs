@@ -24,6 +24,8 @@ pub mod opcode {
     pub const DESTROY: u32 = 38;
     pub const BATCH_FORGET: u32 = 42;
     pub const FALLOCATE: u32 = 43;
+    /// SYMLINK, MKNOD, MKDIR, UNLINK, RMDIR, RENAME, LINK, CREATE, RENAME2, TMPFILE: what adds, removes or renames.
+    pub const CHANGE_FOLDER: [u32; 10] = [6, 8, 9, 10, 11, 12, 13, 35, 45, 51];
 }
 
 /// What the kernel offers and the server takes at the beginning.

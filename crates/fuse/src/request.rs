@@ -97,6 +97,8 @@ pub enum Operation<'a> {
     Destroy,
     /// Punch, zero or reserve a range.
     Fallocate(Fallocate),
+    /// Add, remove or rename something in a folder.
+    ChangeFolder,
     /// Something this crate has no words for.
     Other(u32),
 }
@@ -216,6 +218,7 @@ fn seldom(operation: u32, body: &[u8]) -> Result<Operation<'_>, Violation> {
             length: u64_at(body, 16),
             mode: u32_at(body, 24),
         }),
+        other if opcode::CHANGE_FOLDER.contains(&other) => Operation::ChangeFolder,
         other => Operation::Other(other),
     })
 }

@@ -69,6 +69,7 @@ fn tell(tree: &Tree, request: &Request<'_>, room: usize) -> Result<Vec<u8>, i32>
         | Operation::Destroy
         | Operation::Forget
         | Operation::Interrupt { .. } => Ok(Vec::new()),
+        Operation::ChangeFolder => Err(libc::EPERM),
         Operation::Other(_) => Err(libc::ENOSYS),
         Operation::Read { .. } | Operation::Write { .. } | Operation::Fsync | Operation::Fallocate(_) => {
             unreachable!("requests to a volume are not told about")

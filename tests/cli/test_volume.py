@@ -111,6 +111,9 @@ def test_what_a_lost_cache_cost_is_shown() -> None:
     shown = text({**STATUS, "writeback": [{**STATUS["writeback"][0], "last_loss": loss}]})
     assert "without the cache of incarnation 4, from write 1,234: lost 4,096 to 1,048,576 bytes of log" in shown
     assert "2 flushes or more, 1.5 to 30.1 s of writes" in shown
+    assert "no one moment" not in shown
+    torn = text({**STATUS, "writeback": [{**STATUS["writeback"][0], "last_loss": {**loss, "torn": True}}]})
+    assert "the volumes may be of no one moment: restore databases from a backup" in torn
 
 
 def test_two_cache_devices_and_what_each_is_good_for_are_shown() -> None:

@@ -170,7 +170,12 @@ fn foreign_cache(setup: &Setup) -> Result<(), String> {
     must_refuse(&setup, mixed, "another group's cache", "belongs to another group")?;
     let mut blank = setup.blank();
     blank[setup.cache()].clone_from(&other[setup.cache()]);
-    must_refuse(&setup, blank, "another group's dirty cache before a new group", "is blank, and cache device")
+    must_refuse(
+        &setup,
+        blank,
+        "another group's dirty cache before a new group",
+        "is blank where it was looked at, and cache device",
+    )
 }
 
 fn old_backing(setup: &Setup) -> Result<(), String> {

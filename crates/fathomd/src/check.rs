@@ -5,7 +5,7 @@ use std::path::Path;
 use fathom_runtime::RingSetup;
 use fathom_settings::Diagnostic;
 use fathom_stack::{Outcome, Stack, StackReport, VolumeReport, WritebackReport};
-use fathom_volume::{Action, Refusal, Remedy, Setting};
+use fathom_volume::{Action, Moment, Refusal, Remedy, Setting};
 use serde_json::{Map, Value, json};
 
 use crate::daemon::site;
@@ -173,6 +173,8 @@ fn remedy(remedy: &Remedy) -> Value {
             "least_bytes": loses.least_bytes,
             "most_writes": loses.most_writes,
             "most_bytes": loses.most_bytes,
+            "torn": loses.moment != Moment::One,
+            "unless": (loses.moment == Moment::OneIfRestored).then_some("all_restored"),
         })
     }));
     value

@@ -201,6 +201,7 @@ pub fn loss(loss: &WritebackLoss) -> Value {
         "least_span_ns": loss.pending.age,
         "most_bytes": loss.bounds.bytes.max(loss.pending.bytes),
         "most_span_ns": loss.bounds.age.max(loss.pending.age),
+        "torn": loss.parts_up_to.is_some(),
     })
 }
 

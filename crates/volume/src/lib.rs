@@ -33,7 +33,7 @@ pub use error::{Error, ErrorKind, Result};
 pub use geometry::Geometry;
 pub use memory::HugePage;
 pub use past_cache::copy_past_cache;
-pub use refusal::{Action, Loses, Refusal, Remedy, Setting};
+pub use refusal::{Action, Loses, Moment, Refusal, Remedy, Setting};
 pub use request::{Class, Kind, Request};
 pub use seam::{Handle, Volume};
 pub use site::{NoRing, Site};

@@ -75,4 +75,19 @@ pub struct Loses {
     pub most_writes: Option<u64>,
     /// Bytes of the log, at most.
     pub most_bytes: Option<u64>,
+    /// Whether the volumes are of one moment afterwards.
+    pub moment: Moment,
+}
+
+/// Whether volumes show what they held at one moment. If not, databases on them have to be restored from a backup, or checked as
+/// after a torn write.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Moment {
+    /// They do.
+    #[default]
+    One,
+    /// They do if all of the group were put back to the moment that the remedy names.
+    OneIfRestored,
+    /// They may hold parts of writes that came later.
+    Torn,
 }

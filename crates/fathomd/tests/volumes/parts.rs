@@ -99,7 +99,7 @@ fn a_volume_with_its_members_in_another_order_is_not_laid_out_anew() {
     let mut daemon = Daemon::start_in(&directory, &swapped(""));
     assert!(!daemon.wait().success(), "it is not the volume that the cache knows");
     let log = daemon.log();
-    assert!(log.contains("`both` is blank") && log.contains("in their order"), "{log}");
+    assert!(log.contains("`both` shows no superblock") && log.contains("in their order"), "{log}");
     assert!(log.contains("discard_cache = true"), "a new volume may have this cache: {log}");
     assert!(before == fs::read(directory.join("a.img")).expect("it is there"), "a refusal writes nothing");
     std::mem::forget(daemon);
@@ -174,7 +174,7 @@ fn an_older_copy_of_a_member_is_refused_and_so_is_another_chunk_or_order() {
         assert!(!daemon.wait().success(), "{members} {keys}");
         let log = daemon.log();
         let is_told =
-            ["does not hold what the group put in place", "the redo ring on `both` is damaged", "is blank"];
+            ["does not hold what the group put in place", "the redo ring on `both` is damaged", "shows no superblock"];
         assert!(is_told.iter().any(|words| log.contains(words)), "{log}");
         std::mem::forget(daemon);
     }

@@ -129,9 +129,13 @@ impl Fixture {
 /// The keys of a remedy that sets some, as they are written in the settings.
 fn keys(refusal: &Value, key: &str) -> Option<String> {
     let remedies = refusal["remedies"].as_array()?;
-    let remedy = remedies.iter().find(|remedy| remedy["keys"].get(key).is_some())?;
+    let remedy = remedies.iter().find(|remedy| keys_of(remedy, key))?;
     let keys = remedy["keys"].as_object()?.iter();
     Some(keys.map(|(key, value)| format!("{key} = {value}\n")).collect())
+}
+
+fn keys_of(remedy: &Value, key: &str) -> bool {
+    remedy["keys"].get(key).is_some()
 }
 
 fn stamp(page: u64) -> Vec<u8> {
@@ -211,6 +215,7 @@ fn an_older_backing_volume_is_no_lost_cache_and_is_rolled_forward() {
     assert!(keys(&refusal, "accept_loss").is_none(), "the cache is not lost: {refusal}");
     let loses = refusal["remedies"].as_array().expect("a list").last().expect("one").clone();
     assert_eq!((&loses["loses"]["least_writes"], &loses["loses"]["most_writes"]), (&450.into(), &450.into()));
+    assert!(loses["loses"]["torn"] == false, "its redo ring is of that moment, too: {refusal}");
     // By the first remedy, by the second, and by the last.
     let cache = fixture.copy("fast.img");
     fixture.put("slow.img", &newer);
@@ -445,6 +450,13 @@ fn a_backing_volume_without_its_superblocks_can_be_adopted() {
     fixture.kill();
     let size = fixture.copy("slow.img").len();
     let file = OpenOptions::new().write(true).open(fixture.directory.join("slow.img")).expect("it is there");
+    file.write_all_at(&[0; 8192], size as u64 - 8192).expect("it is writable");
+    fixture.refusal();
+    let log = fixture.daemon.as_ref().expect("it was started").log();
+    assert!(
+        log.contains("shows no superblock of the group") && !log.contains("is blank"),
+        "it has data: {log}"
+    );
     file.write_all_at(&[255; 8192], size as u64 - 8192).expect("it is writable");
     let refusal = fixture.refusal();
     assert_eq!(refusal["code"], "backing_unknown", "{refusal}");
@@ -458,5 +470,35 @@ fn a_backing_volume_without_its_superblocks_can_be_adopted() {
     let keys = keys(&refusal, "discard_cache").expect("the writes in the cache are given up");
     assert!(fixture.start(&format!("{keys}ring = \"ring\"\n{ring}")), "the advice is followed");
     assert_eq!(fixture.prefix(), 100);
+    // The redo ring is gone, which would have completed a batch that was in place in part.
+    assert!(adopt["loses"]["torn"] == true && adopt["loses"]["unless"].is_null(), "{refusal}");
+    assert!(adopt["text"].as_str().expect("a text").contains("of no one moment"), "{refusal}");
+    let log = fixture.daemon.as_ref().expect("it runs").log();
+    assert!(log.contains("parts of later ones, up to write 200") && !log.contains("stand at write"), "{log}");
     fixture.kill();
+}
+
+#[test]
+fn a_rollback_beside_a_ring_of_its_own_says_on_what_it_depends() {
+    let ring = "ring = \"ring\"\n[volumes.ring]\nkind = \"file\"\npath = \"ring.img\"\nsize = \"128MiB\"\n";
+    let (directory, fast, slow) = (directory(), "128MiB", "256MiB");
+    let mut fixture = Fixture { directory, fast, slow, daemon: None, client: None, written: 0 };
+    let daemon = Daemon::make_in(&fixture.directory, &fixture.settings(ring));
+    fixture.client = Some(Client::open(&daemon, "disk"));
+    fixture.daemon = Some(daemon);
+    fixture.write(100);
+    fixture.drain();
+    let older = fixture.copy("ring.img");
+    fixture.write(400);
+    fixture.drain();
+    fixture.write(50);
+    fixture.kill();
+    fixture.put("ring.img", &older);
+    assert!(!fixture.start(ring));
+    let refusal = advice(&fixture.directory).expect("the check says why");
+    assert_eq!(refusal["code"], "backing_older", "{refusal}");
+    let remedies = refusal["remedies"].as_array().expect("a list");
+    let rollback = remedies.iter().find(|remedy| keys_of(remedy, "accept_rollback")).expect("it is offered");
+    let loses = &rollback["loses"];
+    assert!(loses["torn"] == true && loses["unless"] == "all_restored", "the volumes are later: {refusal}");
 }

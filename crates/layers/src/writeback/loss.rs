@@ -32,6 +32,9 @@ pub struct Loss {
     pub bounds: Bounds,
     /// How many answered writes are known to be lost; 0 if that is not known. Stands behind the group's members.
     pub writes: u64,
+    /// The volumes were gone on with as they were found, and may hold parts of writes up to this one; `u64::MAX` if not known. Stands
+    /// behind the group's samples.
+    pub parts_up_to: Option<u64>,
 }
 
 impl Loss {
@@ -49,6 +52,7 @@ impl Loss {
             pending: Pending::decode(reader),
             bounds: Bounds::decode(reader),
             writes: 0,
+            parts_up_to: None,
         }
     }
 }
@@ -63,9 +67,25 @@ impl Bounds {
     }
 }
 
+/// What volumes of no one moment are good for.
+pub const TORN: &str = "they may be of no one moment, so restore the databases on them from a backup, or check them as after a torn write";
+
 impl fmt::Display for Loss {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { seq, epoch, pending, bounds, writes, .. } = self;
+        let Self { seq, epoch, pending, bounds, writes, parts_up_to, .. } = self;
+        match parts_up_to {
+            None => {}
+            Some(u64::MAX) => {
+                return write!(f, "the volumes are used as they were found: {TORN}");
+            }
+            Some(last) => {
+                return write!(
+                    f,
+                    "if these are the group's volumes, they hold every write up to {seq} and may hold parts of later ones, up to write \
+                     {last}: {TORN}"
+                );
+            }
+        }
         let seconds = |ns: u64| ns as f64 / 1e9;
         write!(f, "the volumes stand at write {seq}, epoch {epoch}")?;
         if *writes > 0 {
@@ -95,11 +115,13 @@ mod tests {
     fn it_tells_both_bounds_and_where_the_volumes_stand() {
         let pending = Pending { bytes: 8192, epochs: 2, age: 1_500_000_000 };
         let bounds = Bounds { bytes: 1 << 20, age: 30_000_000_000 };
-        let text = Loss { incarnation: 3, seq: 77, epoch: 9, pending, bounds, writes: 5 }.to_string();
+        let text = Loss { incarnation: 3, seq: 77, epoch: 9, pending, bounds, writes: 5, parts_up_to: None };
+        let (torn, text) = (Loss { parts_up_to: Some(80), ..text }.to_string(), text.to_string());
         for part in
             ["write 77, epoch 9", "5 writes", "8 KiB of log with 2 flushes", "1.5 s", "1 MiB", "30.0 s"]
         {
             assert!(text.contains(part), "{part} in {text}");
         }
+        assert!(torn.contains("parts of later ones, up to write 80") && !torn.contains("stand at"), "{torn}");
     }
 }

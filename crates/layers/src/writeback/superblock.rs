@@ -262,7 +262,10 @@ impl OriginSuper {
         for member in &self.members {
             writer.half(member.life);
         }
-        self.samples.iter().take(MOST_SAMPLES).for_each(|sample| sample.encode(&mut writer));
+        let none = Sample { volume: 0, offset: 0, length: 0, crc: 0 };
+        let samples = self.samples.iter().chain(std::iter::repeat(&none));
+        samples.take(MOST_SAMPLES).for_each(|sample| sample.encode(&mut writer));
+        writer.word(self.loss.parts_up_to.unwrap_or(0));
         writer.seal();
     }
 
@@ -308,6 +311,7 @@ impl OriginSuper {
         found.life = reader.half();
         found.members.iter_mut().for_each(|member| member.life = reader.half());
         found.samples = (0..MOST_SAMPLES).filter_map(|_| Sample::decode(&mut reader)).collect();
+        found.loss.parts_up_to = Some(reader.word()).filter(|last| *last != 0);
         let Self { counter, generation, owner, incarnation, position, batch, seq, epoch, .. } = found;
         let later = [found.flushed_seq, found.log_end, found.log_base, found.loss.writes, found.marked];
         if !are_countable(&later) {
@@ -388,7 +392,8 @@ mod tests {
             let members: Vec<_> = (0..members as u64).map(|name| MemberEntry { size: start ^ name, name, seq: seq ^ name, life: chain ^ name as u32 }).collect();
             let pending = Pending { bytes: tail, epochs: segment, age: seq };
             let bounds = Bounds { bytes: start, age: position };
-            let loss = Loss { incarnation: epoch, seq: batch, epoch: seq, pending, bounds, writes: tail };
+            let parts_up_to = Some(tail).filter(|last| *last != 0);
+            let loss = Loss { incarnation: epoch, seq: batch, epoch: seq, pending, bounds, writes: tail, parts_up_to };
             let sample = |index: usize| Sample { volume: index as u16 * 9, offset: seq / 512 * 512, length: 512 * (1 + index as u64 % 8), crc: chain };
             let samples = (0..members.len() % (MOST_SAMPLES + 1)).map(sample).collect();
             let origin = OriginSuper {

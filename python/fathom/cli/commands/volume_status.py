@@ -50,6 +50,8 @@ def text(found: dict[str, Any]) -> str:
                 f"{loss['least_flushes']:,} flushes or more, "
                 f"{loss['least_span_ns'] / 1e9:.1f} to {loss['most_span_ns'] / 1e9:.1f} s of writes"
             )
+            if loss.get("torn"):
+                lines.append("    the volumes may be of no one moment: restore databases from a backup, or check them")
     for mirror in found.get("mirrors", []):
         lines.extend(_mirror(mirror))
     for volume in found["volumes"]:

@@ -76,7 +76,12 @@ impl Opening {
             Ok(()) => self.check_blank().await,
             Err(error) => Err(error),
         };
-        self.holds_nothing(caches, "is blank", unused.is_ok()).await?;
+        let found = if unused.is_ok() {
+            "is blank where it was looked at"
+        } else {
+            "shows no superblock of the group"
+        };
+        self.holds_nothing(caches, found, unused.is_ok()).await?;
         unused
     }
 
@@ -86,13 +91,13 @@ impl Opening {
     async fn holds_nothing(&self, caches: &[Option<CacheSuper>], found: &str, unused: bool) -> Result<()> {
         let resized = |cache: &CacheSuper| ![0, self.ring_volume()].contains(&cache.ring_volume);
         let unplaced = unplaced(caches);
-        let is_given_up = unplaced.is_none() || self.given_up(caches).is_some();
+        let is_given_up = unplaced.is_none() || self.gives_up(caches).is_some();
         for (leg, cache) in caches.iter().enumerate() {
             let cache = cache.filter(|_| !(self.parts.settings.discard_cache && is_given_up));
             let counts = |cache: &CacheSuper| cache.dirty || resized(cache) || cache.seq > 1;
             if let Some(mut cache) = cache.filter(counts) {
                 let ended = resized(&cache) && self.ended_at(cache.ring_volume).await?;
-                if let Some(newest) = unplaced.filter(|_| cache.dirty) {
+                if let Some((_, newest)) = unplaced.filter(|_| cache.dirty) {
                     cache.incarnation = newest.incarnation;
                 }
                 return Err(self.no_superblock(leg, &cache, found, unused && !resized(&cache), ended));
@@ -102,15 +107,21 @@ impl Opening {
         Ok(())
     }
 
-    /// What is lost with a log whose backing side is not found: only who names its incarnation gives it up. That the cache device
-    /// may be overwritten says nothing of a log that nobody missed.
-    pub fn given_up(&self, caches: &[Option<CacheSuper>]) -> Option<Loss> {
+    /// The log, and its device, that is given up where its backing side is not found: only who names its incarnation gives it up. That
+    /// the cache device may be overwritten says nothing of a log that nobody missed.
+    fn gives_up(&self, caches: &[Option<CacheSuper>]) -> Option<(usize, CacheSuper)> {
         let Settings { accept_loss, discard_cache, .. } = self.parts.settings;
-        let newest = unplaced(caches)?;
-        let (incarnation, seq) = (newest.incarnation, newest.seq - 1);
-        let loss =
-            Loss { incarnation, seq, writes: newest.flushed_seq.saturating_sub(seq), ..Loss::default() };
-        (discard_cache && accept_loss == Some(incarnation)).then_some(loss)
+        unplaced(caches).filter(|(_, newest)| discard_cache && accept_loss == Some(newest.incarnation))
+    }
+
+    /// What is lost with that log, as far as it can still be read. A batch of it may be in place in part, and its copy is gone with the
+    /// redo ring.
+    pub async fn given_up(&self, caches: &[Option<CacheSuper>]) -> Option<Loss> {
+        let (leg, newest) = self.gives_up(caches)?;
+        let end = self.scan_log(leg, newest, false).await.map_or(0, |log| log.scanned.end.seq.max(log.known));
+        let (incarnation, seq, last) = (newest.incarnation, newest.seq - 1, end.max(newest.flushed_seq));
+        let writes = newest.flushed_seq.saturating_sub(seq);
+        Some(Loss { incarnation, seq, writes, parts_up_to: (last > seq).then_some(last), ..Loss::default() })
     }
 
     /// Whether the superblocks of a group lie where the redo ring's volume would end with so many bytes.
@@ -289,7 +300,7 @@ impl Opening {
             uuid,
             generation: 1,
             owner: 0,
-            incarnation: self.given_up(caches).map_or(0, |loss| loss.incarnation),
+            incarnation: self.gives_up(caches).map_or(0, |(_, log)| log.incarnation),
             start: origin_layout.ring_start,
             length: origin_layout.ring_length,
             position: 0,
@@ -315,7 +326,8 @@ impl Opening {
     }
 }
 
-/// The newest superblock of a log that may hold what the backing volumes have not.
-fn unplaced(caches: &[Option<CacheSuper>]) -> Option<CacheSuper> {
-    caches.iter().flatten().copied().filter(|cache| cache.dirty).max_by_key(|cache| cache.incarnation)
+/// The newest superblock of a log that may hold what the backing volumes have not, and its device.
+fn unplaced(caches: &[Option<CacheSuper>]) -> Option<(usize, CacheSuper)> {
+    let found = caches.iter().enumerate().filter_map(|(leg, cache)| Some((leg, (*cache)?)));
+    found.filter(|(_, cache)| cache.dirty).max_by_key(|(_, cache)| cache.incarnation)
 }

@@ -120,6 +120,7 @@ impl Opening {
                 pending: Pending::default(),
                 bounds: Bounds::default(),
                 writes: older.ends.saturating_sub(origin.seq),
+                parts_up_to: None,
             };
             return Ok((Some(loss), None));
         }

@@ -46,7 +46,7 @@ pub async fn open(parts: Parts) -> Result<Rc<Live>> {
         Some(known) => (known, None),
         None => {
             let origin = opening.create(&caches).await?;
-            (opening.judge(origin, &caches).await?, opening.given_up(&caches))
+            (opening.judge(origin, &caches).await?, opening.given_up(&caches).await)
         }
     };
     let Known { mut origin, foreseen, verdict } = known;

@@ -300,7 +300,7 @@ impl Opening {
         let OriginSuper { owner, seq, epoch, pending, bounds, .. } = *origin;
         lost.kept = lost.kept.filter(|log| log.scanned.end.seq > seq);
         let known = lost.known.max(origin.flushed_seq);
-        let mut loss = Loss { incarnation: owner, seq, epoch, pending, bounds, writes: 0 };
+        let mut loss = Loss { incarnation: owner, seq, epoch, pending, bounds, writes: 0, parts_up_to: None };
         if let Some(Log { scanned, .. }) = &lost.kept {
             (loss.seq, loss.epoch) = (scanned.end.seq, scanned.end.epoch);
             loss.pending = Pending::default();

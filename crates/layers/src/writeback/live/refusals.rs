@@ -4,11 +4,11 @@
 use std::fmt::Display;
 
 use fathom_units::Bytes;
-use fathom_volume::{Action, Error, ErrorKind, Loses, Refusal, Remedy, Setting};
+use fathom_volume::{Action, Error, ErrorKind, Loses, Moment, Refusal, Remedy, Setting};
 
 use crate::writeback::layout::{on_cache, size_with_ring};
 use crate::writeback::lines::LINE;
-use crate::writeback::loss::Loss;
+use crate::writeback::loss::{Loss, TORN};
 use crate::writeback::record::Record;
 use crate::writeback::superblock::{CacheSuper, OriginSuper};
 
@@ -17,7 +17,10 @@ use super::opening::Opening;
 use super::other_moment::names;
 
 /// Nobody knows how much.
-const UNKNOWN: Loses = Loses { least_writes: None, least_bytes: None, most_writes: None, most_bytes: None };
+const UNKNOWN: Loses =
+    Loses { least_writes: None, least_bytes: None, most_writes: None, most_bytes: None, moment: Moment::One };
+/// A batch may be in place in part, and what would complete it is given up.
+const UNKNOWN_AND_TORN: Loses = Loses { moment: Moment::Torn, ..UNKNOWN };
 
 impl Opening {
     /// A refusal of that case.
@@ -57,10 +60,10 @@ impl Opening {
     pub fn take_as_found(&self, owner: u64) -> Remedy {
         let keys = discarding(Some(owner));
         let text = format!(
-            "set {} to go on with what the volumes hold now, without the log and without what was put in place since",
+            "set {} to go on with what the volumes hold now, without the log and without what was put in place since ({TORN})",
             words(&keys)
         );
-        self.set(keys, text, Some(UNKNOWN))
+        self.set(keys, text, Some(UNKNOWN_AND_TORN))
     }
 
     /// Keeps superblocks and redo ring on a volume of their own from now on.
@@ -101,6 +104,7 @@ impl Opening {
         let known = Some(loss.writes).filter(|writes| *writes > 0);
         let loses = Loses {
             least_writes: known,
+            moment: Moment::One,
             least_bytes: Some(loss.pending.bytes),
             most_writes: None,
             most_bytes: Some(loss.bounds.bytes.max(loss.pending.bytes)),
@@ -160,7 +164,8 @@ impl Opening {
         let text = format!(
             "set `accept_rollback = {seq}` in each volume of the group to go back to that moment{all}, and lose {lost} writes"
         );
-        let loses = Loses { least_writes: Some(lost), most_writes: Some(lost), ..UNKNOWN };
+        let moment = if own { Moment::One } else { Moment::OneIfRestored };
+        let loses = Loses { least_writes: Some(lost), most_writes: Some(lost), moment, ..UNKNOWN };
         remedies.push(self.set(vec![("accept_rollback", Some(Setting::Count(seq)))], text, Some(loses)));
         self.refuse(ErrorKind::Misuse, "backing_older", why, remedies)
     }
@@ -338,19 +343,22 @@ impl Opening {
         if resized {
             remedies.push(self.as_large_again(&self.parts.members[0], had));
         }
-        let (back, discard) = if cache.dirty {
+        let (back, discard, loses) = if cache.dirty {
             let back = format!(
                 "bring the volume back to which the writes belong, with the `ring` and the other volumes that its group had, or \
                  restore `{ring}` from a snapshot: what the log still holds can be rolled forward"
             );
-            (back, "the writes in the cache")
+            let discard =
+                format!("the writes in the cache (a batch may be in place on the volumes in part: {TORN})");
+            (back, discard, UNKNOWN_AND_TORN)
         } else {
             (
                 format!(
                     "bring back what `{ring}` was, with all volumes below it in their order, and the `ring` and the other \
                      volumes that its group had"
                 ),
-                "whatever the cache was used with, if this is a new volume",
+                "whatever the cache was used with, if this is a new volume".to_owned(),
+                UNKNOWN,
             )
         };
         remedies.push(Remedy {
@@ -361,9 +369,9 @@ impl Opening {
         let keys = discarding(cache.dirty.then_some(cache.incarnation));
         remedies.push(if unused {
             let text = format!("set {} to lose {discard}", words(&keys));
-            self.set(keys, text, Some(UNKNOWN))
+            self.set(keys, text, Some(loses))
         } else {
-            self.add_ring(keys, format!("use the volumes as they are and lose {discard}"), Some(UNKNOWN))
+            self.add_ring(keys, format!("use the volumes as they are and lose {discard}"), Some(loses))
         });
         let was = if resized {
             format!(", which had {:#} and has {:#},", Bytes::new(had), Bytes::new(has))

@@ -107,7 +107,8 @@ impl Opening {
         }
         let known = caches.iter().flatten().map(|cache| cache.flushed_seq).max().unwrap_or(0);
         let writes = known.max(origin.flushed_seq).saturating_sub(seq);
-        let loss = Loss { incarnation: owner, seq, epoch, pending, bounds, writes };
+        let loss =
+            Loss { incarnation: owner, seq, epoch, pending, bounds, writes, parts_up_to: Some(u64::MAX) };
         Ok(Verdict { loss: Some(loss), as_found: true, later: verdict.later, chosen: None })
     }
 

@@ -40,7 +40,7 @@ impl Opening {
         let Some(origin) = found else {
             self.check_unused(&caches).await?;
             report.note("the group was not made yet; its first open makes it");
-            if let Some(loss) = self.given_up(&caches) {
+            if let Some(loss) = self.given_up(&caches).await {
                 report.note(format!("the settings say to go on with a loss: {loss}"));
             }
             return Ok(());

@@ -199,7 +199,8 @@ impl Volumes {
             let first = *first_of.entry(group).or_insert(node);
             let pairs = first.blueprint.shared_by_group().into_iter().zip(node.blueprint.shared_by_group());
             for ((key, one), (_, other)) in pairs.filter(|((_, one), (_, other))| one != other) {
-                let message = format!("it is {other} here and {one} in `{}` of the same group", first.name);
+                let message =
+                    format!("`{key}` is {other} here and {one} in `{}` of the same group", first.name);
                 let help = format!("a group has one cache: say the same `{key}` in each of its volumes");
                 diagnostics.push(node.problem(&self.source, Some(key), Problem::new(message, help)));
             }

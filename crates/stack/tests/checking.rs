@@ -107,7 +107,7 @@ fn volumes_of_one_write_back_group_share_its_cache_and_nothing_else() {
         (cached("log", "one", "group = \"db\"\n"), "volumes.log.backing: `one` is used by `data` already"),
         (
             cached("log", "two", "group = \"db\"\ndurability = \"origin\"\n"),
-            "volumes.log.durability: it is origin here and cache in `data` of the same group; a group has one cache",
+            "volumes.log.durability: `durability` is origin here and cache in `data` of the same group; a group has one cache",
         ),
     ] {
         one(&text(&log), told);

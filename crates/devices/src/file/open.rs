@@ -420,6 +420,9 @@ fn is_whole(config: &Config, facts: &Facts) -> std::result::Result<(), Refusal> 
     if facts.size < 512 {
         let what = "it is empty, or has no size: it is no volume";
         let remedy = match (config.may_be_absent, config.create) {
+            _ if facts.sort == Sort::Block => {
+                "this is a device without a medium: attach what belongs to it (losetup for a loop device), or check the path"
+            }
             (true, _) => "bring back what it held, or check the path",
             (_, true) => "check the path; for a new volume, remove it and give a `size` to have it created",
             (_, false) => {

@@ -393,8 +393,8 @@ impl Blueprint for Config {
             // Sizes are known: a mirror can begin without this leg.
             Err(why) if known => (None, Err(why)),
             Err(why) => {
-                let remedy =
-                    "with `size` and `logical_sector` the volume can be built while its server is away";
+                let remedy = "bring its server back; with `size` and `logical_sector` a mirror, a stripe or the volume alone can start \
+                     without it, but a cache or a pool above it reads it first";
                 return Err(
                     Error::new(ErrorKind::Gone, format!("nbd `{name}`: {why}; {remedy}")).about("uri")
                 );

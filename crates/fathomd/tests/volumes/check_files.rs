@@ -9,7 +9,7 @@ use std::thread::{sleep, spawn};
 use std::time::Duration;
 
 use crate::common::check::{check, refused, refused_as, text};
-use crate::common::{Client, Daemon, MEMORY, directory, host, sockets, success};
+use crate::common::{Client, Daemon, MEMORY, WRITE, directory, host, sockets, success, until};
 use serde_json::Value;
 
 /// One file, exported as it is.
@@ -237,4 +237,45 @@ fn a_start_waits_for_a_check() {
     let program = Command::new(env!("CARGO_BIN_EXE_fathomd")).arg(directory.join("second.toml")).output();
     let program = program.expect("the daemon was built");
     assert!(String::from_utf8_lossy(&program.stderr).contains("has it locked"), "{program:?}");
+}
+
+#[test]
+fn a_device_without_a_medium_or_that_has_become_shorter_is_called_so() {
+    let directory = directory();
+    if !is_root() {
+        return;
+    }
+    File::create(directory.join("empty.img")).expect("writable");
+    let Some(device) = host::Loop::attach(&directory.join("empty.img"), 512) else { return };
+    refused_as(&directory, &exported(&directory, &device.0, ""), (1, 3), "a device without a medium: attach");
+    drop(device);
+    of_zeroes(&directory.join("a.img"));
+    let device = host::Loop::attach(&directory.join("a.img"), 512).expect("there was one");
+    let daemon = Daemon::start_in(&directory, &exported(&directory, &device.0, ""));
+    File::options()
+        .write(true)
+        .open(directory.join("a.img"))
+        .and_then(|file| file.set_len(4 << 20))
+        .expect("writable");
+    success("losetup", &["-c", &device.0]);
+    let mut client = Client::open(&daemon, "disk");
+    client.request(WRITE, 1, 6 << 20, 4096, &[1; 4096]);
+    assert_eq!(client.answer(), (28, 1));
+    until("the log tells", || daemon.log().contains("the device has become shorter than it was"));
+    drop(daemon);
+    drop(device);
+}
+
+#[test]
+fn a_cache_over_a_server_that_is_away_is_told_what_helps_there() {
+    let directory = directory();
+    of_zeroes(&directory.join("a.img"));
+    let settings = format!(
+        "{}[volumes.far]\nkind = \"nbd\"\nuri = \"nbd+unix:///far?socket=none.sock\"\n\
+         [volumes.fast]\nkind = \"file\"\npath = \"a.img\"\n\
+         [volumes.disk]\nkind = \"writeback\"\nbacking = \"far\"\ncache = \"fast\"\nsegment = \"1MiB\"\n\
+         [exports.disk]\nvolume = \"disk\"\n",
+        sockets(&directory)
+    );
+    refused_as(&directory, &settings, (1, 3), "a cache or a pool above it reads it first");
 }

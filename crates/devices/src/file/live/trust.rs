@@ -90,9 +90,13 @@ impl File {
             Kind::Flush => "flush".to_owned(),
             _ => format!("{} of {length} bytes at offset {offset}", kind.name()),
         };
-        let remedy = match errno {
-            libc::ENOSPC | libc::EDQUOT => {
+        let remedy = match (errno, self.sort) {
+            (libc::ENOSPC | libc::EDQUOT, Sort::Regular) => {
                 " (free some space, or create the file with allocation = \"reserved\")"
+            }
+            // The kernel's word for what lies behind a device's end, and for a thin volume whose pool is full.
+            (libc::ENOSPC, Sort::Block) => {
+                " (the device has become shorter than it was, or the pool below it is full: give it its size back, or space)"
             }
             _ => "",
         };

@@ -3,7 +3,7 @@
 use std::rc::Rc;
 
 use fathom_runtime::{Nanos, SECOND};
-use fathom_volume::{Buf, Class, Request, Result};
+use fathom_volume::{Buf, Class, Error, Request, Result};
 
 use crate::share::Usage;
 use crate::writeback::drain::TELLING;
@@ -46,7 +46,7 @@ impl Live {
                 batch.began.set(ended);
             }
             if let Err(error) = self.apply(&batch).await {
-                self.fence(&error.at("destaging to the backing volume"));
+                self.fence(&error);
                 return;
             }
             self.applied(&batch);
@@ -63,13 +63,14 @@ impl Live {
     async fn apply(&self, batch: &Batch) -> Result<()> {
         if !batch.in_place {
             // Step 5.
-            let part = self.put(&batch.extents, &batch.chunks, &batch.putting).await?;
+            let destaging = |error: Error| error.at("destaging to the backing volume");
+            let part = self.put(&batch.extents, &batch.chunks, &batch.putting).await.map_err(destaging)?;
             batch.part.set(part);
             // Step 6.
-            self.flush_origins().await?;
+            self.flush_origins().await.map_err(destaging)?;
         }
-        // Step 7.
-        self.advance_tails(batch).await
+        // Step 7: superblocks of either side.
+        self.advance_tails(batch).await.map_err(|error| error.at("noting what is in place"))
     }
 
     /// Puts a batch in place, at the pace of destaging: its extents lie sorted, their payload in the same order in the chunks,

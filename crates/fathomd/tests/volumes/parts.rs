@@ -173,8 +173,11 @@ fn an_older_copy_of_a_member_is_refused_and_so_is_another_chunk_or_order() {
         let mut daemon = Daemon::start_in(&directory, &other);
         assert!(!daemon.wait().success(), "{members} {keys}");
         let log = daemon.log();
-        let is_told =
-            ["does not hold what the group put in place", "the redo ring on `both` is damaged", "shows no superblock"];
+        let is_told = [
+            "does not hold what the group put in place",
+            "the redo ring on `both` is damaged",
+            "shows no superblock",
+        ];
         assert!(is_told.iter().any(|words| log.contains(words)), "{log}");
         std::mem::forget(daemon);
     }

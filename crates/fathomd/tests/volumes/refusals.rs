@@ -332,6 +332,29 @@ fn of_two_cache_devices_one_that_was_cut_short_is_left_out() {
 }
 
 #[test]
+fn a_blank_cache_device_is_claimed_before_it_holds_a_record() {
+    let mut fixture = Fixture::new("128MiB", "256MiB");
+    let both = "durability = \"cache-mirrored\"\ncache_copy = \"fast1\"\n[volumes.fast1]\nkind = \"file\"\npath = \"fast1.img\"";
+    fixture.kill();
+    fixture.put("fast1.img", &vec![0; 128 << 20]);
+    assert!(fixture.start(both));
+    fixture.write(4000);
+    fixture.kill();
+    fixture.put("fast1.img", &vec![0; 128 << 20]);
+    assert!(fixture.start(both));
+    // The device is being filled: this record is there, and what came before is not yet.
+    fixture.write(1);
+    let filling = fixture.copy("fast1.img");
+    assert!(!records(&filling).is_empty(), "it takes part in writes");
+    assert!(filling[..8192].windows(8).any(|bytes| bytes == b"FTHMWCHE"), "and says whose it is");
+    // Here the power fails.
+    fixture.kill();
+    fixture.put("fast1.img", &filling);
+    assert!(fixture.start(both) && fixture.prefix() == 4001, "the other device has everything");
+    fixture.kill();
+}
+
+#[test]
 fn a_drained_volume_that_was_resized_is_not_laid_out_anew() {
     let mut fixture = Fixture::new("64MiB", "256MiB");
     // The beginning stays zero.

@@ -235,6 +235,18 @@ impl Live {
         write(&self.pool, &leg.volume, self.cache_at, next.counter, |bytes| next.encode(bytes)).await
     }
 
+    /// Says on returning legs whose they are, before a record is written there: of one that was blank, a power cut would leave records
+    /// that nothing tells from foreign data. Their numbers are not among those that count.
+    pub async fn claim_returning(&self) {
+        let _turn = self.cache_turn.take().await;
+        let next = self.cache_super.get();
+        for leg in self.legs.that_are(|standing| standing == Standing::Returning) {
+            if let Err(error) = self.write_leg_super(leg, next).await {
+                leg.fall_behind(&error);
+            }
+        }
+    }
+
     /// Cuts off what a returning leg holds behind the end of the log, before anything is written there: a record that only
     /// this leg had when the power failed follows the same chain, and would be found again once the leg counts.
     pub async fn cut_off_returning(&self) {

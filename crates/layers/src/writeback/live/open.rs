@@ -197,6 +197,7 @@ impl Opening {
             live.write_cache_super(CacheSuper { dirty: true, ..live.cache_super.get() }).await?;
         }
         live.mark_opened().await?;
+        live.claim_returning().await;
         live.cut_off_returning().await;
         live.start();
         Ok(live)

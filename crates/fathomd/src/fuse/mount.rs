@@ -3,14 +3,14 @@
 //! No call here may wait for this daemon's own answers on the executor's thread: paths below a mount of its own are
 //! never looked at, and unmounting, which sends requests, happens on a thread of its own.
 
-use std::ffi::{CString, OsString};
+use std::ffi::{CStr, CString, OsString};
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, ErrorKind};
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::{Path, PathBuf};
-use std::sync::mpsc;
-use std::time::Duration;
+use std::thread::sleep;
+use std::time::{Duration, Instant};
 
 use fathom_runtime::Ring;
 use fathom_wire::Port;
@@ -102,23 +102,46 @@ pub fn is_mounted(path: &Path) -> bool {
 }
 
 /// Whether nobody serves what is mounted there; one that does not answer is served by a daemon that hangs.
+///
+/// A process of its own asks: the kernel ends none of whose threads one waits for an answer, not even a killed one.
 fn is_dead(path: &Path) -> Result<bool, String> {
-    let (tell, told) = mpsc::channel();
-    let asked = path.to_owned();
-    // It may wait for ever, and ends with this process.
-    let thread = std::thread::Builder::new().name("statfs".to_owned());
-    thread.spawn(move || tell.send(has_no_server(&asked))).map_err(|error| format!("no thread: {error}"))?;
-    told.recv_timeout(PATIENCE).map_err(|_| {
-        format!(
-            "the fathomd that serves {} does not answer: end it, or choose another `mount`",
-            path.display()
-        )
-    })
+    let target = c_string(path.as_os_str().as_bytes());
+    // SAFETY: the child makes system calls alone, on memory that is its own, and ends.
+    match unsafe { libc::fork() } {
+        -1 => Err(format!("cannot ask for the mount at {}: {}", path.display(), io::Error::last_os_error())),
+        0 => {
+            // Whoever reads what this program prints does not wait for the one that asks.
+            // SAFETY: nothing of this process uses a descriptor after it.
+            unsafe { libc::syscall(libc::SYS_close_range, 0, libc::c_uint::MAX, 0) };
+            // SAFETY: it ends here, without what ends a program otherwise.
+            unsafe { libc::_exit(i32::from(has_no_server(&target))) }
+        }
+        child => match answer_of(child) {
+            Some(code) => Ok(code == 1),
+            None => Err(format!(
+                "the fathomd that serves {} does not answer: end it, or choose another `mount`",
+                path.display()
+            )),
+        },
+    }
+}
+
+/// What a child ended with; none if it does not end in time, which it does once it is answered.
+fn answer_of(child: libc::pid_t) -> Option<i32> {
+    let end = Instant::now() + PATIENCE;
+    while Instant::now() < end {
+        let mut status = 0;
+        // SAFETY: the status lives for the length of the call.
+        if unsafe { libc::waitpid(child, &raw mut status, libc::WNOHANG) } == child {
+            return Some(libc::WEXITSTATUS(status));
+        }
+        sleep(Duration::from_millis(2));
+    }
+    None
 }
 
 /// Attributes may be known still; free space is asked for every time.
-fn has_no_server(path: &Path) -> bool {
-    let target = c_string(path.as_os_str().as_bytes());
+fn has_no_server(target: &CStr) -> bool {
     let mut told = std::mem::MaybeUninit::<libc::statfs>::uninit();
     // SAFETY: both live for the length of the call, and what is told is not looked at.
     let status = unsafe { libc::statfs(target.as_ptr(), told.as_mut_ptr()) };

@@ -97,7 +97,9 @@ pub fn is_free(path: &Path) -> Result<(), String> {
 pub fn is_served(socket: &Path) -> bool {
     // A pipe in its place would wait for a writer.
     let flags = libc::O_NOFOLLOW | libc::O_NONBLOCK;
-    let Ok(lock) = File::options().read(true).custom_flags(flags).open(lock_path(socket)) else { return false };
+    let Ok(lock) = File::options().read(true).custom_flags(flags).open(lock_path(socket)) else {
+        return false;
+    };
     // SAFETY: integers only; the descriptor is ours, and its lock ends with it.
     let status = unsafe { libc::flock(lock.as_raw_fd(), libc::LOCK_SH | libc::LOCK_NB) };
     status != 0 && io::Error::last_os_error().kind() == io::ErrorKind::WouldBlock

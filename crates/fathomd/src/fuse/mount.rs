@@ -6,11 +6,9 @@
 use std::ffi::{CStr, CString, OsString};
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, ErrorKind};
-use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
+use std::os::fd::{AsRawFd, FromRawFd, OwnedFd, RawFd};
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::{Path, PathBuf};
-use std::thread::sleep;
-use std::time::{Duration, Instant};
 
 use fathom_runtime::Ring;
 use fathom_wire::Port;
@@ -20,8 +18,8 @@ use crate::paths::{DEVICE, no_device};
 /// The type under which mounts of this program are listed.
 const TYPE: &str = "fuse.fathomd";
 
-/// How long a daemon may take to say that it is there.
-const PATIENCE: Duration = Duration::from_secs(10);
+/// How long a daemon may take to say that it is there, ms.
+const PATIENCE_MS: libc::c_int = 10_000;
 
 /// Mounts a folder at a path and hands out the kernel's end of it. A mount that a killed daemon left there is taken away
 /// before; the folder is made if it is not there.
@@ -128,16 +126,20 @@ fn is_dead(path: &Path) -> Result<bool, String> {
 
 /// What a child ended with; none if it does not end in time, which it does once it is answered.
 fn answer_of(child: libc::pid_t) -> Option<i32> {
-    let end = Instant::now() + PATIENCE;
-    while Instant::now() < end {
-        let mut status = 0;
-        // SAFETY: the status lives for the length of the call.
-        if unsafe { libc::waitpid(child, &raw mut status, libc::WNOHANG) } == child {
-            return Some(libc::WEXITSTATUS(status));
-        }
-        sleep(Duration::from_millis(2));
+    // SAFETY: integers only.
+    let ends = unsafe { libc::syscall(libc::SYS_pidfd_open, child, 0) };
+    let ends = RawFd::try_from(ends).ok().filter(|ends| *ends >= 0)?;
+    // SAFETY: the kernel has just handed it out, and nobody else has it.
+    let ends = unsafe { OwnedFd::from_raw_fd(ends) };
+    let mut asked = libc::pollfd { fd: ends.as_raw_fd(), events: libc::POLLIN, revents: 0 };
+    // SAFETY: one entry, which lives for the length of the call.
+    if unsafe { libc::poll(&raw mut asked, 1, PATIENCE_MS) } != 1 {
+        return None;
     }
-    None
+    let mut status = 0;
+    // SAFETY: the status lives for the length of the call.
+    let ended = unsafe { libc::waitpid(child, &raw mut status, 0) };
+    (ended == child).then(|| libc::WEXITSTATUS(status))
 }
 
 /// Attributes may be known still; free space is asked for every time.

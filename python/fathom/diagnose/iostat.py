@@ -88,6 +88,23 @@ class Call:
     after: int = 0
 
 
+class Past:
+    """The calls of a log that were read: a call without a time follows them.
+
+    Attributes:
+        until: when they ended, ns since 1970.
+    """
+
+    def __init__(self) -> None:
+        self.until = 0
+
+    def noted(self, blocks: Iterator[Block]) -> Iterator[Block]:
+        """The samples of one more call."""
+        for block in blocks:
+            self.until = max(self.until, int(block.times_ns.max()))
+            yield block
+
+
 def samples(
     source: Source, host: str | None, date: str | None, reports: Sequence[Report], call: Call = Call()
 ) -> Iterator[Block]:

@@ -187,11 +187,13 @@ class _Span:
         self.notes = notes
         self.hosts: set[str | None] = set()
         self.disks: set[tuple[str | None, str | None]] = set()
+        """Host and device, of a log whose times are counted."""
         self.first, self.last = np.iinfo(np.int64).max, np.iinfo(np.int64).min
 
     def take(self, block: Block) -> None:
         self.hosts.update(series.host for series in block.series)
-        self.disks.update((series.host, series.device) for series in block.series if series.device is not None)
+        if self.notes.counted:
+            self.disks.update((series.host, series.device) for series in block.series if series.device is not None)
         self.first, self.last = min(self.first, block.times_ns.min()), max(self.last, block.times_ns.max())
 
     def is_apart(self, other: _Span) -> bool:

@@ -17,11 +17,16 @@ _EPOCH = re.compile(r"\d{10}(?:\.\d{1,9})?")
 
 def time_line(text: str) -> str | None:
     """The time that a line holds and nothing else, as `iostat.stamps` reads it; None for any other line."""
-    if text[:1].isdigit():
-        if _EPOCH.fullmatch(text):
-            return datetime.fromtimestamp(float(text), UTC).isoformat()
-        return text if is_stamp(text) else None
-    return dated(text)
+    return in_numbers(text) or dated(text)
+
+
+def in_numbers(text: str) -> str | None:
+    """The time of a line that begins with a number: seconds since 1970, or as iostat prints it between its reports."""
+    if not text[:1].isdigit():
+        return None
+    if _EPOCH.fullmatch(text):
+        return datetime.fromtimestamp(float(text), UTC).isoformat()
+    return text if is_stamp(text) else None
 
 
 def dated(text: str) -> str | None:

@@ -62,6 +62,14 @@ class Impossible(NamedTuple):
     length_s: float
 
 
+def average(values: Floats, weights: Floats, chosen: Flags | None = None) -> float:
+    """The weighted mean of what is known of the chosen moments; NaN where nothing is."""
+    good = np.isfinite(values) & (weights > 0)
+    if chosen is not None:
+        good &= chosen
+    return float(np.average(values[good], weights=weights[good])) if good.any() else float("nan")
+
+
 @dataclass
 class Device:
     """One device of one layer.
@@ -129,12 +137,7 @@ class Device:
 
     def mean(self, metric: str, chosen: Flags | None = None) -> float:
         """The mean over time as the metric's kind demands; NaN where there is no value."""
-        values = self.values(metric)
-        weights = self.weights(metric)
-        good = np.isfinite(values) & (weights > 0)
-        if chosen is not None:
-            good &= chosen
-        return float(np.average(values[good], weights=weights[good])) if good.any() else float("nan")
+        return average(self.values(metric), self.weights(metric), chosen)
 
     def weights(self, metric: str) -> Floats:
         """What each moment's value counts for in a mean over time."""

@@ -8,8 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
-import numpy as np
-
+from fathom.diagnose.evidence.device import average
 from fathom.diagnose.evidence.join import onto
 
 if TYPE_CHECKING:
@@ -26,14 +25,10 @@ class Figures(NamedTuple):
 
 def figures(device: Device, chosen: Flags) -> Figures:
     """The figures of the moments that a sentence speaks of; NaN for what the log lacks."""
-    load = device.load
-    known = chosen & np.isfinite(load)
-    mean = float(np.average(load[known], weights=device.seconds[known])) if known.any() else float("nan")
-    return Figures(device.mean("latency_s", chosen), mean, device.mean("iops", chosen))
+    load = average(device.load, device.seconds, chosen)
+    return Figures(device.mean("latency_s", chosen), load, device.mean("iops", chosen))
 
 
 def latency_below(upper: Device, lower: Device, chosen: Flags) -> float:
     """The latency of a request of another device, in the same moments."""
-    latency, weights = onto(upper, lower, "latency_s"), onto(upper, lower, "iops") * upper.seconds
-    known = chosen & np.isfinite(latency) & (weights > 0)
-    return float(np.average(latency[known], weights=weights[known])) if known.any() else float("nan")
+    return average(onto(upper, lower, "latency_s"), onto(upper, lower, "iops") * upper.seconds, chosen)

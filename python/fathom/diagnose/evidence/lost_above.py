@@ -43,16 +43,17 @@ def lost_above(system: System, upper: Device, lower: Device, *, single: bool = F
     with `single`, in single slow moments, as of writes that come together, where most of all its waiting is lost.
     """
     latency, below, rates = upper.values("latency_s"), onto(upper, lower, "latency_s"), onto(upper, lower, "iops")
+    target_s = tier_of(system, upper).target_s
     both = worked(upper) & np.isfinite(latency) & np.isfinite(below)
-    slow = stretches(both & (latency > tier_of(system, upper).target_s) & (latency >= _TIMES * below))
-    long = both & (latency > tier_of(system, upper).target_s)
+    long = both & (latency > target_s)
+    slow = stretches(long & (latency >= _TIMES * below))
     spent = np.nan_to_num(latency * upper.values("iops")) * upper.seconds
     most = single and spent[long].sum() - (spent * below / latency)[long].sum() >= _HALF * spent[both].sum()
     for chosen in (both, slow, long) if most else (both, slow):
         if chosen.sum() < FEWEST or upper.seconds[chosen].sum() < _PART * upper.seconds[both].sum():
             continue
         above_s, below_s, asked = (middle(each[chosen]) for each in (latency, below, upper.values("iops")))
-        is_slow = above_s > tier_of(system, upper).target_s and above_s >= _TIMES * below_s
+        is_slow = above_s > target_s and above_s >= _TIMES * below_s
         if is_slow and below_s <= tier_of(system, lower).target_s and middle(rates[chosen]) >= _CARRIES * asked:
             return _told(upper, lower, chosen & long)
     return None

@@ -46,8 +46,7 @@ def seen(device: Device, sentence: str, chosen: Flags | None = None) -> Evidence
     """Evidence about a device, at the chosen moments or all of the log."""
     import numpy as np
 
-    start, end = device.span(np.ones(len(device.times_ns), dtype=bool) if chosen is None else chosen)
-    return Evidence(sentence, device.name, start, end)
+    return beside(device, device, sentence, np.ones(len(device.times_ns), dtype=bool) if chosen is None else chosen)
 
 
 def beside(device: Device, other: Device, sentence: str, chosen: Flags) -> Evidence:

@@ -16,6 +16,7 @@ from fathom.diagnose.importer import Importer
 from fathom.diagnose.iostat import (
     Call,
     Lone,
+    Past,
     Report,
     amount,
     is_head,
@@ -30,7 +31,7 @@ from fathom.diagnose.iostat_command import Command, command_of
 from fathom.diagnose.numbers import plain_number
 from fathom.diagnose.source import Head, Source
 from fathom.diagnose.table import Block
-from fathom.diagnose.time_lines import dated, time_line
+from fathom.diagnose.time_lines import dated, in_numbers
 
 HEADING = re.compile(r"(Linux) (\S+) \(([^()]*)\)\s+((?:\S.*?)?\d(?:.*?\S)??)(?:\s+_?(\S*?)_?\s*\((\d+) CPU\))?\s*")
 """The first line of sysstat, with a date of any language; before version 9 it ends with the date."""
@@ -88,8 +89,7 @@ class _Stream:
         """The stamp of the heading."""
         self._said: str | None = None
         """The time above the call of iostat."""
-        self._until = 0
-        """When the calls before this one ended, ns since 1970."""
+        self._past = Past()
         self._lone: dict[str | None, tuple[str | None, list[Lone]]] = {}
         """Reports that are alone below their heading, and the date of the first heading, by host."""
 
@@ -120,7 +120,7 @@ class _Stream:
         elif (said := dated(text)) is not None:
             yield from self._ended()
             self._said, self._own, self._table = said, None, None
-        elif (own := labelled_time(text) or time_line(text)) is not None:
+        elif (own := labelled_time(text) or in_numbers(text)) is not None:
             self._own, self._table = own, None
         else:
             self._in_report(number, before, text)
@@ -217,7 +217,7 @@ class _Stream:
         self._continues([])
         yield from self._ended()
         for host, (date, found) in self._lone.items():
-            yield from self._placed(lone(self._source, host, date, found, self._until))
+            yield from self._past.noted(lone(self._source, host, date, found, self._past.until))
 
     def _ended(self) -> Iterator[Block]:
         reports, self._reports, self._seen = _whole(self._reports), [], set()
@@ -225,19 +225,13 @@ class _Stream:
         if len(reports) == 1:
             # Its day is that of its own heading, not of the first one.
             stamp = reports[0].stamp or self._said
-            dated = stamp if stamp is None or is_stamp(stamp) or not self._date else f"{self._date} {stamp}"
+            whole = stamp if stamp is None or is_stamp(stamp) or not self._date else f"{self._date} {stamp}"
             found = self._lone.setdefault(self._host, (self._date, []))[1]
-            found.append((replace(reports[0], stamp=dated), command))
+            found.append((replace(reports[0], stamp=whole), command))
         else:
-            call = Call(command, self._began, self._said, self._until)
-            yield from self._placed(samples(self._source, self._host, self._date, reports, call))
+            call = Call(command, self._began, self._said, self._past.until)
+            yield from self._past.noted(samples(self._source, self._host, self._date, reports, call))
         self._said = None if reports else self._said
-
-    def _placed(self, blocks: Iterator[Block]) -> Iterator[Block]:
-        """The samples of a call; the next one follows them."""
-        for block in blocks:
-            self._until = max(self._until, int(block.times_ns.max()))
-            yield block
 
 
 def _whole(reports: list[Report]) -> list[Report]:

@@ -12,7 +12,7 @@ from typing import Any
 
 from fathom.diagnose.documents import items, number, several
 from fathom.diagnose.importer import Importer
-from fathom.diagnose.iostat import Call, Report, samples
+from fathom.diagnose.iostat import Call, Past, Report, samples
 from fathom.diagnose.source import Head, Source
 from fathom.diagnose.table import Block
 from fathom.diagnose.time_lines import time_line
@@ -33,17 +33,15 @@ def recognise(head: Head) -> float:
 
 def read(source: Source) -> Iterator[Block]:
     """All reports of all hosts, call by call."""
-    until = 0
+    past = Past()
     for above, document in several(source, _START, "record again, and end iostat with Ctrl-C"):
         hosts = items(document, "sysstat", "hosts")
         if not hosts:
             raise source.error('no "sysstat.hosts" in it', "record with `iostat -xty -o JSON 1`", line=1)
         said = [found for line in above.splitlines() if (found := time_line(line.strip())) is not None]
-        call = Call(said=said[-1] if said else None, after=until)
+        call = Call(said=said[-1] if said else None, after=past.until)
         for host in hosts:
-            for block in _host(source, host, call):
-                until = max(until, int(block.times_ns.max()))
-                yield block
+            yield from past.noted(_host(source, host, call))
 
 
 def _host(source: Source, host: dict[str, Any], call: Call) -> Iterator[Block]:

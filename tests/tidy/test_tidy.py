@@ -6,6 +6,7 @@ import ast
 import re
 import subprocess
 import sys
+import tomllib
 from pathlib import Path
 
 import pytest
@@ -87,6 +88,21 @@ def test_every_rust_file_is_part_of_its_crate() -> None:
         if "bin" not in parts and not any(re.search(declared, text, re.MULTILINE) for text in texts):
             loose.append(name(path))
     assert loose == [], "add the `mod` line"
+
+
+def test_no_rust_test_is_switched_off() -> None:
+    """`doctest = false` and `test = false` save a fresh machine a build of crates that have no such tests."""
+    never_run = []
+    for manifest in (path for path in FILES if path.match("crates/*/Cargo.toml")):
+        library = tomllib.loads(manifest.read_text(encoding="utf-8")).get("lib", {})
+        for path in (path for path in FILES if path.is_relative_to(manifest.parent / "src") and path.suffix == ".rs"):
+            text = path.read_text(encoding="utf-8")
+            blocks = re.findall(r"^\s*//[/!] ```(\S*)$", text, re.MULTILINE)[::2]
+            if not library.get("doctest", True) and not {"text", "toml", "ignore"}.issuperset(blocks):
+                never_run.append(f"{name(path)}: an example")
+            if not library.get("test", True) and "cfg(test)" in text:
+                never_run.append(f"{name(path)}: a unit test")
+    assert never_run == [], "take `doctest = false` or `test = false` out of the crate's Cargo.toml"
 
 
 @pytest.mark.parametrize("crate", ["layers", "devices"])

@@ -4,6 +4,7 @@
 //! [`Stack::build`] makes those live that a run needs, from the devices up. Which kinds there are says the
 //! [registry](kinds).
 
+mod alone;
 mod check;
 mod cut_short;
 mod files;

@@ -318,6 +318,10 @@ impl<'a> Stack<'a> {
         })
     }
 
+    pub(crate) fn shapes(&self) -> &Shapes {
+        &self.shapes
+    }
+
     /// What it lives on.
     pub fn site(&self) -> &'a Site {
         self.site

@@ -19,10 +19,12 @@ pub type Case = (&'static str, fn() -> Result<(), String>);
 /// All of them.
 pub const ALL: &[Case] = &[
     ("members that do not belong there are refused, and nothing is written", strangers),
+    ("a pool that is made anew shows nothing at its ends of the one before it", made_anew),
     ("an older copy of a member is refused once the pool was opened since", older_copy),
     ("one damaged block of its own changes nothing", damaged),
     ("both copies of the map are the same after an opening", mended),
     ("zeroes that are written while an extent moves stay", zeroes),
+    ("writes that are on their way when their extent begins to move stay", in_flight),
     ("a write that fails at the new place keeps the extent where it is", failed_write),
     ("whichever place the map names, both hold what was flushed", uncertain),
     ("while the map is uncertain, a write that reaches one place is not answered", unanswered),
@@ -59,6 +61,16 @@ fn moved(setup: &Setup) -> Result<Image, String> {
     let testbed = open(&begun(setup)?, 3, setup, 0)?;
     testbed.run(testbed.balanced())?;
     Ok(testbed.image())
+}
+
+/// Who blanks where a member says what it is has a new pool, whose extents lie where those of the old one were.
+fn made_anew() -> Result<(), String> {
+    let setup = setup();
+    let mut image = begun(&setup)?;
+    image.iter_mut().for_each(|member| member[..MAP[1] + BLOCK].fill(0));
+    let testbed = open(&image, setup.made_on, &setup, 0)?;
+    let all = testbed.run(testbed.read_groups())?;
+    if all.iter().all(|found| *found == 0) { Ok(()) } else { Err(format!("the sectors show {all:?}")) }
 }
 
 /// Opened from there, every group shows this write, also when all extents have moved.
@@ -203,6 +215,31 @@ fn zeroes() -> Result<(), String> {
         })?;
         shows(&testbed.image(), &setup, 0)
             .map_err(|why| format!("zeroes after {} us: {why}", pause * 3 / 2))?;
+    }
+    Ok(())
+}
+
+/// Writes to every group at once, before, while and after its extent is taken for the move.
+fn in_flight() -> Result<(), String> {
+    let setup = setup();
+    let image = begun(&setup)?;
+    for seed in 1..=300 {
+        let testbed = Testbed::pool(image.clone(), 3, &setup, 50_000, seed);
+        testbed.open().map_err(|error| error.to_string())?;
+        let write = |group: usize| {
+            let (context, testbed) = (testbed.runtime.context(), &testbed);
+            Box::pin(async move {
+                context.sleep(seed * 2_000).await;
+                testbed.write_group(2, group).await
+            })
+        };
+        testbed.run(async {
+            let answers = fathom_runtime::join((0..GROUPS).map(write).collect()).await;
+            answers.into_iter().try_for_each(|(_, answer)| answer)?;
+            testbed.volumes[0].flush(Request::flush()).await.map_err(|error| error.to_string())?;
+            testbed.balanced().await
+        })?;
+        shows(&testbed.image(), &setup, 2).map_err(|why| format!("seed {seed}: {why}"))?;
     }
     Ok(())
 }

@@ -123,10 +123,15 @@ pub const KIND: NodeKind = NodeKind {
             "resync_share",
             "percentage",
             "20%",
-            "A rebuild's guaranteed share of each leg's device time.",
+            "A rebuild's guaranteed share of each leg's device time, as far as `resync_depth` requests reach.",
         ),
         Key::optional("resync_io", "size", "256KiB, or a region", "One request of a rebuild."),
-        Key::optional("resync_depth", "count", "16", "Such requests at once."),
+        Key::optional(
+            "resync_depth",
+            "count",
+            "16",
+            "Such requests at once. Beside U users' requests on a leg, a share s needs about U x s / (1 - s).",
+        ),
         Key::optional("leg_iops", "I/O rate", "learned", "What one leg can do, instead of what is learned."),
         Key::optional(
             "leg_throughput",
@@ -241,11 +246,13 @@ impl Settings {
     /// What does not fit: the key, what is wrong, what to do.
     pub fn contradictions(&self) -> Vec<Contradiction> {
         let mut wrong = Vec::new();
-        if !self.region.is_power_of_two() || !(64 << 10..=1 << 30).contains(&self.region) {
+        let region_fits = self.region.is_power_of_two() && (64 << 10..=1 << 30).contains(&self.region);
+        let io_fits = self.resync_io.is_power_of_two() && (4 << 10..=self.region).contains(&self.resync_io);
+        if !region_fits {
             let message = format!("regions of {} bytes", self.region);
             wrong.push(("region", message, "give a power of two from 64KiB to 1GiB"));
         }
-        if !self.resync_io.is_power_of_two() || !(4 << 10..=self.region).contains(&self.resync_io) {
+        if region_fits && !io_fits {
             let message = format!("rebuild requests of {} bytes", self.resync_io);
             wrong.push(("resync_io", message, "give a power of two from 4KiB to the size of a region"));
         }

@@ -33,8 +33,8 @@ pub enum Found {
     Missing(String),
     /// Nothing was ever written there.
     Blank,
-    /// Something else was written there.
-    Foreign,
+    /// Something else was written there: where superblocks and bitmap of this mirror begin, and where they end.
+    Foreign { from: u64, to: u64 },
     /// A leg of a mirror of another version of this layer.
     OtherVersion,
     /// A leg of a mirror.
@@ -183,11 +183,15 @@ fn supers<'a>(found: &'a [Found], names: &'a [&'a str]) -> impl Iterator<Item = 
 /// # Errors
 /// Why they must not be opened, and what a person may do about it.
 pub fn decide(found: &[Found], names: &[&str], accepted: &Accepted) -> Result<Decision, String> {
-    if let Some((_, name)) = found.iter().zip(names).find(|(found, _)| **found == Found::Foreign) {
+    let foreign = found.iter().zip(names).find_map(|(found, name)| match found {
+        Found::Foreign { from, to } => Some((name, from, to)),
+        _ => None,
+    });
+    if let Some((name, from, to)) = foreign {
         return Err(format!(
-            "the tail of leg `{name}` holds something that is no mirror's: it is another volume, or has another size than when the \
-             mirror was made; name the right volume, or give it the size that it had. Only if nobody needs what it holds: write \
-             zeroes over its tail, its first and its last MiB, and open again"
+            "leg `{name}` holds something that is no mirror's where the superblocks go (bytes {from} to {to}): it is another volume, \
+             or has another size than when the mirror was made; name the right volume, or give it the size that it had. Only if \
+             nobody needs what it holds: write zeroes over these bytes, over its first and its last MiB, and open again"
         ));
     }
     if let Some((_, name)) = found.iter().zip(names).find(|(found, _)| **found == Found::OtherVersion) {
@@ -235,7 +239,7 @@ fn create(found: &[Found], names: &[&str]) -> Result<Decision, String> {
                     found.current
                 ));
             }
-            Found::Blank | Found::Foreign | Found::OtherVersion | Found::Leg(_) => {}
+            Found::Blank | Found::Foreign { .. } | Found::OtherVersion | Found::Leg(_) => {}
         }
     }
     Ok(Decision::Create)

@@ -75,8 +75,10 @@ fn blank_legs_make_a_new_mirror_and_a_missing_one_does_not() {
     assert_eq!(decide(&[Found::Blank, Found::Blank], &NAMES, &Accepted::default()), Ok(Decision::Create));
     let refusal = decide(&[Found::Blank, Found::Missing("gone".into())], &NAMES, &Accepted::default());
     assert!(refusal.expect_err("it must not").contains("leg `b` is missing"));
-    let refusal = decide(&[Found::Foreign, Found::Blank], &NAMES, &Accepted::default());
-    assert!(refusal.expect_err("it must not").contains("leg `a` holds something"));
+    let foreign = Found::Foreign { from: 1_036_288, to: 1_048_576 };
+    let refusal = decide(&[foreign, Found::Blank], &NAMES, &Accepted::default()).expect_err("it must not");
+    assert!(refusal.contains("leg `a` holds something"), "{refusal}");
+    assert!(refusal.contains("bytes 1036288 to 1048576"), "{refusal}");
 }
 
 #[test]

@@ -101,8 +101,10 @@ impl Blueprint for Config {
         }
         let layout = Layout::new(whole.size, u64::from(whole.logical_sector), self.settings.region)
             .ok_or_else(|| {
+                let name = children.iter().find(|leg| leg.geometry().size == whole.size).map_or("", Handle::name);
                 misuse(format!(
-                    "the smallest leg holds {} bytes, too few for superblocks and bitmap",
+                    "leg `{name}` holds {} bytes, too few for superblocks and bitmap; bring back what it held, or give the `size` \
+                     that it had, if it is a `file`, to go without it",
                     whole.size
                 ))
             })?;

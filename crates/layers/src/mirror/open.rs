@@ -67,7 +67,7 @@ pub async fn read_leg(pool: &Pool, leg: &Handle, layout: &Layout) -> Found {
         }
         None if other => Found::OtherVersion,
         None if blank => Found::Blank,
-        None => Found::Foreign,
+        None => Found::Foreign { from: layout.size, to: layout.end() },
     }
 }
 
@@ -147,7 +147,7 @@ pub async fn open(parts: Parts) -> Result<Live> {
                 leg.said.set(found.age);
             }
             Found::Missing(why) => leg.why.borrow_mut().clone_from(why),
-            Found::Blank | Found::Foreign | Found::OtherVersion => {}
+            Found::Blank | Found::Foreign { .. } | Found::OtherVersion => {}
         }
     }
     regions.copy_dirty();

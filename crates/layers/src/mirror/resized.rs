@@ -72,7 +72,8 @@ fn one_shorter(legs: &[Handle], told_by: &Handle, needs: u64) -> Resized {
     let short = legs.iter().min_by_key(|leg| leg.geometry().size).unwrap_or(told_by);
     let text = format!(
         "leg `{}` of {} bytes is smaller than when the mirror was made, as leg `{}` records: it had at least {needs} bytes; \
-         bring back what it held, or give its `size` to go without it, or take it away",
+         bring back what it held. To go without it: give its `size` or take it away, if it is a `file`; if it is a `writeback`, make \
+         what it stands on blank, and it is copied whole",
         short.name(),
         short.geometry().size,
         told_by.name()

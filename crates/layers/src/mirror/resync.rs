@@ -246,7 +246,9 @@ impl Live {
             Found::Leg(found) => found,
             Found::Blank if self.is_unused(leg).await => return Ok(true),
             Found::Blank => return told("has no superblock and holds something: \"What counts as blank\""),
-            Found::Foreign => return told("is no leg of a mirror: another volume, or one of another size"),
+            Found::Foreign { .. } => {
+                return told("is no leg of a mirror: another volume, or one of another size");
+            }
             Found::OtherVersion => return told("was written by another version of Fathom"),
             Found::Missing(_) => return Err(None),
         };

@@ -1,6 +1,7 @@
 //! Requests of an open pool.
 
 use std::cell::{Cell, RefCell};
+use std::ops::Range;
 use std::rc::Rc;
 
 use fathom_runtime::{Context, Nanos, Random, Semaphore, Signal, until};
@@ -9,6 +10,7 @@ use fathom_volume::{Buf, Handle, Pool, Request, Result};
 use super::config::Settings;
 use super::map::{Map, PhysicalExtent};
 use super::metadata::{Layout, Part};
+use super::open::NOT_WRITTEN;
 use super::parts::Parts;
 use super::traffic::Traffic;
 use crate::change::Change;
@@ -54,6 +56,8 @@ pub struct Live {
     /// By block of the map: the latest version that was given to the first member.
     pub(super) versions: RefCell<Vec<u64>>,
     pub(super) writing_map: Semaphore,
+    /// Of a pool for reading that a start would make: what is blank from then on.
+    will_be_blank: Vec<Range<u64>>,
     /// Whether extents move. It never becomes true again: members are added only when the pool is reopened.
     pub(super) moves: Cell<bool>,
     pub(super) traffic: RefCell<Traffic>,
@@ -85,6 +89,7 @@ impl Live {
         let gate = || Gate::new(&parts.context, parts.settings.rules);
         let members = parts.members.into_iter().map(|handle| Member { handle, gate: gate() }).collect();
         let left = if parts.settings.rebalance && !parts.for_reading { map.moves_left() } else { 0 };
+        let is_to_be_made = versions.first() == Some(&NOT_WRITTEN);
         let extents = if left > 0 { parts.layout.extents } else { 0 };
         Self {
             random: RefCell::new(parts.context.random(&format!("pool {}", parts.name))),
@@ -99,6 +104,7 @@ impl Live {
             map: RefCell::new(map),
             versions: RefCell::new(versions),
             writing_map: Semaphore::new(1),
+            will_be_blank: if is_to_be_made { parts.layout.ends().to_vec() } else { Vec::new() },
             moves: Cell::new(left > 0),
             traffic: RefCell::new(Traffic::new(extents)),
             locks: RangeLock::default(),
@@ -106,6 +112,11 @@ impl Live {
             counts: Cell::new(Counts { left, ..Counts::default() }),
             next_piece: Cell::new(0),
         }
+    }
+
+    /// Whether a start would make it.
+    pub(super) fn is_to_be_made(&self) -> bool {
+        !self.will_be_blank.is_empty()
     }
 
     /// Bytes that are left to move.
@@ -136,6 +147,18 @@ impl Live {
     /// # Errors
     /// The first that a member gives.
     pub(super) async fn read(&self, request: &Request, into: &Buf) -> Result<()> {
+        self.read_extents(request, into).await?;
+        for blank in &self.will_be_blank {
+            let (from, to) = (blank.start.max(request.offset), blank.end.min(request.end()));
+            if from < to {
+                let part = into.slice((from - request.offset) as usize..(to - request.offset) as usize);
+                part.with_mut(|bytes| bytes.fill(0));
+            }
+        }
+        Ok(())
+    }
+
+    async fn read_extents(&self, request: &Request, into: &Buf) -> Result<()> {
         let parts = match self.parts(request, self.longest) {
             Ok(part) => return self.read_part(request, part, into.clone()).await,
             Err(parts) => parts,

@@ -10,6 +10,8 @@
 //! two members that name one opening differently are of copies of the pool that went on apart. A block of the map is written to its first copy, then to its second
 //! one; the higher version counts, and an opening makes both copies equal. So one of them may be torn, or rot, at any time.
 
+use std::ops::Range;
+
 use super::map::PhysicalExtent;
 use crate::codec::{BLOCK, Reader, Uuid, Writer, are_countable};
 
@@ -24,6 +26,11 @@ pub const MOST_EXTENTS: u64 = 1 << 20;
 pub const PLACES_PER_BLOCK: usize = (BLOCK - 48) / 8;
 /// The first slot begins at a multiple of this, or of the extent if that is smaller.
 const ALIGNMENT: u64 = 1 << 20;
+
+/// What a new pool has blank at its beginning and at its end at least, bytes: what is looked at of any volume.
+const LEAST_END: u64 = 1 << 20;
+/// The part of its end: the superblocks of a mirror stand before a bit for each 64 KiB at most. Twice that.
+const TAIL: u64 = 8 * (64 << 10) / 2;
 
 /// The layout of every member.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -53,7 +60,7 @@ pub struct Part {
 
 impl Part {
     /// Its bytes within the whole range.
-    pub fn range(&self) -> std::ops::Range<usize> {
+    pub fn range(&self) -> Range<usize> {
         self.from as usize..(self.from + self.length) as usize
     }
 }
@@ -70,6 +77,12 @@ impl Layout {
     /// Places on a member of that size.
     pub fn slots(&self, member: u64) -> u32 {
         u32::try_from(member.saturating_sub(self.head) / self.extent).unwrap_or(u32::MAX)
+    }
+
+    /// What of a new pool is blank whatever its members held: its beginning and its end.
+    pub fn ends(&self) -> [Range<u64>; 2] {
+        let tail = self.size.saturating_sub(LEAST_END.max(self.size / TAIL / LEAST_END * LEAST_END));
+        [0..LEAST_END.min(tail), tail..self.size]
     }
 
     /// Where a slot begins, plus so many bytes.
@@ -89,7 +102,7 @@ impl Layout {
     }
 
     /// Extents that a block of the map covers.
-    pub fn block_extents(&self, block: usize) -> std::ops::Range<usize> {
+    pub fn block_extents(&self, block: usize) -> Range<usize> {
         let first = block * PLACES_PER_BLOCK;
         first..(first + PLACES_PER_BLOCK).min(self.extents)
     }
@@ -100,7 +113,7 @@ impl Layout {
     }
 
     /// Where both copies of all blocks of the map are, on the first member.
-    pub fn map(&self) -> std::ops::Range<u64> {
+    pub fn map(&self) -> Range<u64> {
         Self::block_offset(0, 0)..Self::block_offset(self.blocks(), 0)
     }
 

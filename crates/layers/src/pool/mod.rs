@@ -28,7 +28,7 @@
 //! # Parameters
 //! - `members`, `added` (lists of volumes): together the members, in order; sizes may differ. A new pool places its extents
 //!   on `members`. To add a volume later, name it at the end of `added`. The order must stay; names may change.
-//!   A new member's first and last MiB must be zeroes.
+//!   A new member's first and last MiB must be zeroes. A new pool's first and last MiB are zeroes, too, whatever its members held.
 //! - `size`: what the pool shows. 80 % of the members' room leaves a fifth free. It does not change later.
 //! - `extent`: the unit that is stored together and moves as one. The last one may be larger than what is left of `size`.
 //! - `rebalance` (`false`): extents stay where they are.
@@ -178,6 +178,10 @@ impl Volume for Pool {
 
     async fn write_zeroes(&self, request: &Request) -> Result<()> {
         self.node.live().await?.change(request, Change::Zeroes).await
+    }
+
+    fn trims_to_zeroes(&self) -> bool {
+        self.node.now().is_some_and(|live| live.members.iter().all(|member| member.handle.trims_to_zeroes()))
     }
 
     fn went_back(&self) -> bool {

@@ -6,7 +6,7 @@ use std::rc::Rc;
 use fathom_volume::{Env, Result};
 
 use super::live::Live;
-use super::open::{NOT_WRITTEN, open};
+use super::open::open;
 use super::parts::Parts;
 use crate::opening::Opening;
 use crate::tap::Owner;
@@ -75,8 +75,11 @@ impl Node {
     /// Why a start is refused, with the remedy.
     pub async fn check(&self) -> Result<Vec<String>> {
         let live = self.live().await?;
-        let is_new = live.versions.borrow().first() == Some(&NOT_WRITTEN);
-        Ok(if is_new { vec!["it was not made yet; its first start makes it".to_owned()] } else { Vec::new() })
+        Ok(if live.is_to_be_made() {
+            vec!["it was not made yet; its first start makes it".to_owned()]
+        } else {
+            Vec::new()
+        })
     }
 
     /// Waits until nothing is left to move.

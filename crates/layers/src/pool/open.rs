@@ -2,12 +2,12 @@
 //!
 //! 1. Flush every member, so that what is read cannot be lost afterwards.
 //! 2. Read the superblocks. A member counts once both of its superblocks are written; a pool, once its first member counts.
-//! 3. A new pool writes its map, then the members' first superblocks, then the second ones, the first member's before the
+//! 3. A new pool writes zeroes over its ends, its map, then the members' first superblocks, then the second ones, the first member's before the
 //!    others'. An existing one makes both copies of its map equal, takes in members that hold nothing yet, and writes the
 //!    superblocks of all again, so that older copies of them are recognised afterwards.
 
 use fathom_units::Bytes;
-use fathom_volume::{Action, Error, Refusal, Remedy, Result, Setting};
+use fathom_volume::{Action, Error, Refusal, Remedy, Request, Result, Setting};
 
 use super::live::Live;
 use super::map::{Map, PhysicalExtent};
@@ -231,6 +231,19 @@ fn other_shape(parts: &Parts, first: &Super) -> Error {
     parts.refuse(&why).about("size").advising(Refusal { code: "pool_shape", remedies })
 }
 
+/// Writes zeroes where layers above look for what they wrote. Extents go where those of an earlier pool on these members were:
+/// the superblock that a mirror had on it would vouch for content of which a replaced member has nothing.
+async fn blank_ends(parts: &Parts, map: &Map) -> Result<()> {
+    for end in parts.layout.ends() {
+        for part in parts.layout.parts(end.start, end.end - end.start, parts.longest) {
+            let place = map.place(part.extent);
+            let at = Request::new(parts.layout.offset(place, part.within), part.length);
+            parts.members[place.member].write_zeroes(at).await?;
+        }
+    }
+    side_by_side(parts.members.iter().map(|member| member.flush(Request::flush())).collect()).await
+}
+
 async fn create(parts: &Parts) -> Result<Opened> {
     let map = Map::create(&parts.slots, parts.layout.extents, parts.filled).ok_or_else(|| {
         let places: u64 = parts.slots[..parts.filled].iter().map(|slots| u64::from(*slots)).sum();
@@ -247,6 +260,7 @@ async fn create(parts: &Parts) -> Result<Opened> {
     }
     let mut uuid = [0; 16];
     parts.context.random(&format!("pool {} at {}", parts.name, parts.context.now())).fill(&mut uuid);
+    blank_ends(parts, &map).await?;
     let numbers: Vec<usize> = (0..parts.layout.blocks()).collect();
     for some in numbers.chunks(AT_ONCE) {
         let both = some.iter().flat_map(|number| [(*number, 0, 1), (*number, 1, 1)]);

@@ -68,6 +68,27 @@ fn extents_move_to_an_added_member_until_all_are_equally_full_and_stay_there() {
 }
 
 #[test]
+fn a_new_pool_is_blank_at_its_ends_whatever_its_members_held() {
+    let disks = disks(2, DISK);
+    let size = 2 * MIB + 10 * 64 * KIB;
+    disks.iter().for_each(|disk| disk.current.borrow_mut()[HEAD as usize..].fill(7));
+    let testbed = testbed(&config(2, 0, size), &disks, 1);
+    testbed.run(async {
+        for (at, blank) in [
+            (0, true),
+            (MIB - 512, true),
+            (MIB, false),
+            (size - MIB - 512, false),
+            (size - MIB, true),
+            (size - 512, true),
+        ] {
+            let found = testbed.read(at, 512).await;
+            assert!(found.iter().all(|byte| *byte == if blank { 0 } else { 7 }), "at {at}: {}", found[0]);
+        }
+    });
+}
+
+#[test]
 fn a_limit_is_kept() {
     let disks = disks(3, DISK);
     let mut config = filled(&disks);

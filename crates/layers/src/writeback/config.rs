@@ -417,7 +417,11 @@ impl Settings {
         if let Some(size) = self.size.filter(|size| wrong.is_empty() && !has_room(*size)) {
             let message =
                 format!("{size} bytes hold fewer than four segments of {} and the read cache", self.segment);
-            wrong.push(("size", message, "make it larger, or set a smaller `segment` or `read_cache`"));
+            wrong.push((
+                "size",
+                message,
+                "set a smaller `segment` or `read_cache`, or make it larger if the cache device is",
+            ));
         }
         if self.ring_size.is_some_and(|ring| ring < LEAST_RING) {
             wrong.push((

@@ -232,8 +232,8 @@ impl Group {
             Some(_) => None,
             None => Some(on_tail(whole, ring_size).ok_or_else(|| {
                 format!(
-                    "backing volume `{}` of {whole} bytes has no room for a redo ring of {ring_size}; set a smaller `ring_size`, \
-                     at least 64KiB, or a `ring` of its own",
+                    "backing volume `{}` of {whole} bytes has no room for a redo ring of {ring_size}; if it was larger, give it the \
+                     size and the content that it had; else set a smaller `ring_size`, at least 64KiB, or a `ring` of its own",
                     backing.name()
                 )
             })?),

@@ -97,6 +97,19 @@ impl Lines {
                 .all(|(found, expected)| found == *expected)
     }
 
+    /// What was found there cannot be read as it was filled. Whether it was so until now: if not, it was replaced meanwhile.
+    pub fn forget(&mut self, found: Found) -> bool {
+        let slot = &mut self.slots[found.slot];
+        let Use::Full(key) = slot.what else { return false };
+        if slot.uses != found.uses {
+            return false;
+        }
+        slot.what = Use::Empty;
+        slot.uses += 1;
+        self.full.remove(&key);
+        true
+    }
+
     /// A line was missed. A slot to fill, if this is not the first time lately and one is free.
     pub fn missed(&mut self, key: Key) -> Option<Found> {
         if self.is_off() || self.filling.contains_key(&key) || self.full.contains_key(&key) {
@@ -203,6 +216,22 @@ mod tests {
         lines.filled(slot, Some(vec![1; 16]));
         assert_eq!(lines.find((0, 5), 1), Some(slot));
         assert!(lines.is_whole(slot, 3, [1, 1].into_iter()) && !lines.is_whole(slot, 3, [1, 2].into_iter()));
+    }
+
+    #[test]
+    fn a_line_that_is_damaged_is_forgotten_and_filled_again() {
+        let mut lines = Lines::new(1);
+        let fill = |lines: &mut Lines| {
+            let slot = [(); 2].map(|()| lines.missed((0, 5)))[1].expect("the second time");
+            lines.filled(slot, Some(vec![1; 16]));
+            slot
+        };
+        let damaged = fill(&mut lines);
+        assert!(lines.forget(damaged) && !lines.forget(damaged));
+        assert_eq!(lines.find((0, 5), 1), None);
+        let again = fill(&mut lines);
+        assert!(!lines.forget(damaged), "what stands there now is another one");
+        assert_eq!(lines.find((0, 5), 1), Some(again));
     }
 
     #[test]

@@ -73,7 +73,7 @@ use fathom_volume::{Blueprint, Buf, Class, Env, Geometry, Handle, NewBesideOld, 
 
 pub use config::{Config, Durability, KIND, Mode, Settings};
 pub use group::{Group, Groups, Status, groups};
-pub use live::{Counts, LegStatus, Standing};
+pub use live::{Counts, LegStatus, Standing, Undrained, undrained};
 pub use loss::{Bounds, Loss};
 use record::Change;
 pub use redo::Pending;

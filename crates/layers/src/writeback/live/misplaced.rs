@@ -146,7 +146,7 @@ impl Opening {
 }
 
 /// Where a volume has its superblocks if they are on its tail.
-fn at_the_end(volume: &Handle) -> [u64; 2] {
+pub fn at_the_end(volume: &Handle) -> [u64; 2] {
     let block = BLOCK as u64;
     let end = volume.geometry().size / block * block;
     [end.saturating_sub(2 * block), end.saturating_sub(block)]

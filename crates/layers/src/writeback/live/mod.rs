@@ -1,5 +1,6 @@
 //! An open group: its devices, what it knows, and the tasks that work for it.
 
+mod alone;
 mod close;
 mod copies_apart;
 mod create;
@@ -44,6 +45,7 @@ use std::rc::Rc;
 use fathom_runtime::{Context, Nanos, Signal};
 use fathom_volume::{Error, ErrorKind, Handle, Pool, Result};
 
+pub use alone::{Undrained, undrained};
 pub use legs::{LegStatus, Standing};
 pub use open::{foresee, most_payload, open};
 pub use opening::{Member, Parts};

@@ -64,6 +64,7 @@ impl Live {
         let blocks = self.pool.get((outer.end - outer.start) as usize);
         let at = self.line_at(found.slot) + outer.start;
         if io::read(device, at, &blocks).await.is_err() {
+            self.lines.borrow_mut().forget(found);
             return false;
         }
         let first = (outer.start / BLOCK as u64) as usize;
@@ -71,6 +72,8 @@ impl Live {
         if whole {
             let from = (within - outer.start) as usize;
             into.copy_from_buf(&blocks.slice(from..from + into.len()));
+        } else if self.lines.borrow_mut().forget(found) {
+            self.state.borrow_mut().counts.checksum_errors += 1;
         }
         whole
     }

@@ -113,7 +113,7 @@ pub struct Counts {
     pub delayed_ns: u64,
     /// Age of the oldest write that was put in place, when it was there.
     pub lag_most: u64,
-    /// Reads of the log that found other bytes than were written.
+    /// Reads of the cache device that found other bytes than were written.
     pub checksum_errors: u64,
     /// Bytes repaired on one cache device from the intact copy on the other.
     pub repaired_bytes: u64,

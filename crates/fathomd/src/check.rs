@@ -48,7 +48,17 @@ pub fn check(settings: &Settings, directory: &Path, settings_only: bool) -> Foun
     let report = site(RingSetup::default(), directory, 0).and_then(|site| {
         let stack = Stack::build_for_reading(&settings.volumes, &settings.roots(), &site)
             .map_err(|error| error.to_string())?;
-        site.runtime().block_on(stack.check()).map_err(|deadlock| deadlock.to_string())
+        let looked = async {
+            let mut report = stack.check().await;
+            for name in settings.written_roots() {
+                if let (Some(told), Some(node)) = (stack.undrained(&name).await, stack.get(&name)) {
+                    let outcome = Outcome::Opens(vec![told]);
+                    report.volumes.push(VolumeReport { name, kind: node.kind(), outcome });
+                }
+            }
+            report
+        };
+        site.runtime().block_on(looked).map_err(|deadlock| deadlock.to_string())
     });
     let paths = settings.in_the_way();
     Found { exports, paths, report }

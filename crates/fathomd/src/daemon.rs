@@ -5,12 +5,12 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 use std::rc::Rc;
 
-use fathom_runtime::{Ring, RingSetup, Signal, seed_from_kernel};
+use fathom_runtime::{Ring, RingSetup, SECOND, Signal, seed_from_kernel, within};
 use fathom_stack::{Lifecycle, Stack, WritebackStatus};
 use fathom_volume::Site;
 
 use crate::cancel::cancel_everything;
-use crate::connection::Common;
+use crate::connection::{Common, Memory};
 use crate::cut::Cancellation;
 use crate::exports::{Exports, Served};
 use crate::fences::tell_of_fences;
@@ -19,14 +19,14 @@ use crate::legs::{tell_of_caches, tell_of_legs};
 use crate::listen::is_nobody_s;
 use crate::listeners::{Claims, Listeners};
 use crate::log::exit;
-use crate::memory::give_back_when_idle;
+use crate::memory::{give_back_when_idle, of_machine, socket_buffer};
 use crate::names::{Names, tell_of_lost_names};
 use crate::notify::notify;
 use crate::settings::{Settings, Tls};
 use crate::signals::EarlySignals;
 use crate::state::{Phase, State};
 use crate::stop::{self, listen_to_signals};
-use crate::{check, folder_of, ublk};
+use crate::{check, descriptors, folder_of, ublk};
 
 /// Runs the daemon of a settings file until it is asked to stop. Signals are `early`'s until the executor runs.
 ///
@@ -182,14 +182,19 @@ async fn live(
     });
     let exports = Rc::new(Exports::new(served.collect::<Result<_, String>>()?));
     let tcp = settings.daemon.tcp.as_ref();
+    let clients = settings.daemon.most_clients * (1 + usize::from(tcp.is_some()));
+    let memory = settings.daemon.client_memory.unwrap_or_else(of_machine);
     let common = Rc::new(Common {
         context: context.clone(),
         pool: pool.clone(),
         exports: Rc::clone(&exports),
         tls: tcp.and_then(|tcp| tcp.tls.as_ref()).map(Tls::server).transpose()?,
+        memory: Memory::new(memory, clients),
+        socket_buffer: socket_buffer(memory, clients),
     });
     let files = settings.volumes.written_files(&settings.roots(), stack.site().directory());
     let tells = settings.daemon.status.is_some();
+    let written = settings.written_roots();
     let state = Rc::new(State {
         context: context.clone(),
         exports,
@@ -197,6 +202,7 @@ async fn live(
         lifecycle: stack.lifecycle(),
         names: Rc::new(Names::new(files, ring.clone(), file, tells)),
         phase: Cell::new(Phase::Serving),
+        descriptors: descriptors::of_process(),
         fuse: RefCell::default(),
         connections: RefCell::default(),
         devices: RefCell::default(),
@@ -220,6 +226,11 @@ async fn live(
     };
     ready.map_err(|error| error.to_string())?;
     tell_losses(&state.lifecycle);
+    for volume in written {
+        if let Some(Some(told)) = within(&context, SECOND, stack.undrained(&volume)).await {
+            tracing::warn!(volume, "{told}");
+        }
+    }
     for mirror in state.lifecycle.mirror_nodes() {
         context.spawn(tell_of_legs(context.clone(), Rc::clone(mirror)));
     }

@@ -33,8 +33,13 @@ pub async fn serve(state: Rc<State>, listener: Rc<Port>, access: Access) {
     let undecided = UndecidedPeers::new(MOST_CALLERS);
     let draining = Rc::new(Cell::new(0));
     loop {
-        let taken = listener.accept().await.and_then(|taken| Port::new(taken, listener.ring()));
-        let port = match taken {
+        let port = match listener.accept().await {
+            Ok(taken) if access == Access::Metrics && state.descriptors.are_short_for_metrics(&taken) => {
+                continue;
+            }
+            taken => taken.and_then(|taken| Port::new(taken, listener.ring())),
+        };
+        let port = match port {
             Ok(port) => port,
             Err(error) => {
                 tracing::warn!(%error, "cannot let a caller in");

@@ -17,6 +17,12 @@ pub const DAEMON: &[Key] = &[
     Key::optional("tls.client_authority", "path", "none", "PEM file: who signs clients' certificates."),
     Key::optional("most_clients", "1 to 4096", "64", "Clients at once on each listener."),
     Key::optional(
+        "client_memory",
+        "1MiB to 1TiB",
+        "a quarter of the memory, 1GiB at most",
+        "What requests and answers of all clients may take.",
+    ),
+    Key::optional(
         "client_patience",
         "time",
         "10s",

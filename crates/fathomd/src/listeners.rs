@@ -1,7 +1,8 @@
 //! The listening sockets. Each has its own limits, so that clients of one cannot take the slots of another.
 
 use std::cell::Cell;
-use std::io::ErrorKind;
+use std::io::{self, ErrorKind};
+use std::os::fd::OwnedFd;
 use std::rc::Rc;
 
 use fathom_runtime::{MILLISECOND, Nanos, Ring};
@@ -101,8 +102,9 @@ impl Listener {
     /// Accepts clients until the daemon stops.
     async fn serve(self, state: Rc<State>, common: Rc<Common>) {
         while let Some(taken) = state.stop.unless(self.port.accept()).await {
-            match taken.and_then(|taken| Port::new(taken, self.port.ring())) {
-                Ok(port) => self.let_in(&state, &common, port),
+            match taken.and_then(|taken| self.admit(&state, taken)) {
+                Ok(Some(port)) => self.let_in(&state, &common, port),
+                Ok(None) => {}
                 Err(error) if error.kind() == ErrorKind::InvalidInput => return,
                 Err(error) => {
                     tracing::warn!(%error, "cannot let a client in");
@@ -110,6 +112,19 @@ impl Listener {
                 }
             }
         }
+    }
+
+    /// The client's port, or None where its descriptor is needed for something else.
+    fn admit(&self, state: &State, taken: OwnedFd) -> io::Result<Option<Port>> {
+        if state.descriptors.are_short(&taken) {
+            state.refused.set(state.refused.get() + 1);
+            tracing::warn!(
+                by = self.transport.name(),
+                "hardly any descriptors left (LimitNOFILE=, ulimit -H -n): one client turned away"
+            );
+            return Ok(None);
+        }
+        Port::new(taken, self.port.ring()).map(Some)
     }
 
     fn let_in(&self, state: &Rc<State>, common: &Rc<Common>, port: Port) {

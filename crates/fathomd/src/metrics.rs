@@ -73,7 +73,7 @@ fn writeback(out: &mut String, state: &State) {
             "Users' waiting for background work ahead of them, estimated.",
             |status| seconds(status.usage.waited),
         ),
-        ("checksum_errors_total", "counter", "Reads of the log that found other bytes.", |status| {
+        ("checksum_errors_total", "counter", "Reads of the cache device that found other bytes.", |status| {
             status.counts.checksum_errors as f64
         }),
         ("scrub_errors_total", "counter", "Records that the scrub found damaged.", |status| {

@@ -9,7 +9,7 @@ use fathom_runtime::Clock;
 use fathom_runtime::{Nanos, SECOND};
 use fathom_settings::{Choice, Diagnostics, Reference, Section, Tree, VolumeName, to_text};
 use fathom_stack::{Stack, Volumes};
-use fathom_units::Span;
+use fathom_units::{Bytes, Span};
 use fathom_volume::Site;
 use fathom_wire::tls::{self, Identity, ServerConfig};
 
@@ -21,6 +21,10 @@ const LONGEST_NAME: usize = 255;
 const LONGEST_DESCRIPTION: usize = 4096;
 /// The largest N of `/dev/ublkbN`: minor numbers have 20 bits, 16 of them per N for partitions.
 const LARGEST_DEVICE: u32 = 65_535;
+
+/// The bounds of `client_memory`.
+const LEAST_CLIENT_MEMORY: Bytes = Bytes::new(1 << 20);
+const MOST_CLIENT_MEMORY: Bytes = Bytes::new(1 << 40);
 
 /// A volume under a name.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -97,6 +101,8 @@ pub struct Daemon {
     pub tcp: Option<Tcp>,
     /// By each door.
     pub most_clients: usize,
+    /// What all clients' requests and answers may take, bytes; None for a part of the machine's memory.
+    pub client_memory: Option<usize>,
     /// How long clients have to fetch their answers at a stop, ns.
     pub client_patience: Nanos,
     /// How long devices may complete nothing at a stop before it is given up, ns.
@@ -207,6 +213,13 @@ impl Settings {
     pub fn roots(&self) -> Vec<String> {
         names(&self.exports)
     }
+
+    /// Those that clients may write to.
+    pub fn written_roots(&self) -> Vec<String> {
+        let mut roots = self.roots();
+        roots.retain(|root| self.exports.iter().any(|export| export.volume == *root && !export.read_only));
+        roots
+    }
 }
 
 fn names(exports: &[Export]) -> Vec<String> {
@@ -269,6 +282,7 @@ fn daemon(section: &mut Section<'_>, folder: &Path) -> Option<Daemon> {
     let metrics = section.optional::<String>("metrics");
     ports::check_address(section, "metrics", metrics.as_deref());
     let most_clients = section.or_in("most_clients", 64, 1..=4096);
+    let client_memory = section.optional_in("client_memory", LEAST_CLIENT_MEMORY..=MOST_CLIENT_MEMORY);
     let client_patience = section.or("client_patience", Span::from_secs(10)).as_nanos();
     let stall_patience = section.or("stall_patience", Span::from_secs(60)).as_nanos();
     let at_stop = section.or("at_stop", AtStop::Drain);
@@ -292,6 +306,7 @@ fn daemon(section: &mut Section<'_>, folder: &Path) -> Option<Daemon> {
         metrics,
         tcp,
         most_clients,
+        client_memory: client_memory.map(|bytes| bytes.get() as usize),
         client_patience,
         stall_patience,
         at_stop,

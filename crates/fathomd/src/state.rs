@@ -10,6 +10,7 @@ use fathom_volume::Handle;
 
 use crate::connection::Connection;
 use crate::cut::Cancellation;
+use crate::descriptors::Descriptors;
 use crate::exports::Exports;
 use crate::fuse::Mount;
 use crate::names::Names;
@@ -46,6 +47,8 @@ pub struct State {
     /// The files that they stand on.
     pub names: Rc<Names>,
     pub phase: Cell<Phase>,
+    /// How many may be open.
+    pub descriptors: Descriptors,
     /// The exports as files.
     pub fuse: RefCell<Option<Rc<Mount>>>,
     pub connections: RefCell<BTreeMap<u64, Rc<Connection>>>,

@@ -177,3 +177,39 @@ fn as_many_descriptors_as_the_host_allows_are_asked_for() {
     child.wait().expect("it was ours");
     fs::remove_dir_all(directory).expect("it was ours");
 }
+
+#[test]
+fn clients_leave_descriptors_for_the_status_and_are_turned_away() {
+    let directory = directory();
+    let settings = directory.join("fathomd.toml");
+    fs::write(&settings, format!("{}{MEMORY}", sockets(&directory))).expect("writable");
+    let log = fs::File::create(directory.join("log")).expect("writable");
+    let line =
+        format!("ulimit -n 24; exec {} {} --log json", env!("CARGO_BIN_EXE_fathomd"), settings.display());
+    let mut limited = std::process::Command::new("sh");
+    limited.args(["-c", &line]).stderr(log);
+    let mut daemon = Daemon::of(&directory, limited);
+    let mut clients = Vec::new();
+    loop {
+        let mut client = UnixStream::connect(daemon.socket()).expect("it listens");
+        client.set_read_timeout(Some(Duration::from_secs(10))).expect("a timeout");
+        match client.read(&mut [0; 18]) {
+            Ok(18) => clients.push(client),
+            // The end, at once.
+            Ok(0) => break,
+            other => panic!("client {}: {other:?}", clients.len()),
+        }
+        assert!(clients.len() < 24, "each has a descriptor");
+    }
+    let told = status(&daemon);
+    assert_eq!(told["clients"].as_array().map(Vec::len), Some(clients.len()));
+    assert_eq!(told["clients_refused"], 1);
+    assert!(daemon.log().contains("hardly any descriptors left"), "{}", daemon.log());
+    drop(clients.pop());
+    until("there is room for another", || {
+        status(&daemon)["clients"].as_array().map(Vec::len) < Some(clients.len() + 1)
+    });
+    assert_eq!(Client::open(&daemon, "disk").read(0, 512), [0; 512]);
+    drop(clients);
+    assert!(daemon.stop().success(), "{}", daemon.log());
+}

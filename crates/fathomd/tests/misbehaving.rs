@@ -10,7 +10,7 @@ use std::process::Command;
 
 use common::{
     BLOCK_STATUS, CACHE, Client, DISCONNECT, Daemon, FLUSH, MEMORY, READ, TRIM, WRITE, WRITE_ZEROES,
-    cpu_time, directory, request, sockets, success, until,
+    cpu_time, directory, request, sockets, status, success, until,
 };
 
 const SIZE: u64 = 64 << 20;
@@ -212,4 +212,41 @@ fn a_client_that_has_said_all_and_fetches_nothing_costs_nothing() {
         silent.receive(1 << 20);
     }
     assert!(silent.is_closed());
+}
+
+#[test]
+fn reads_of_a_client_that_has_gone_are_dropped_and_its_writes_are_done() {
+    let daemon = Daemon::start(&format!("most_clients = 2\n{MEMORY}"));
+    let reads = |daemon: &Daemon| status(daemon)["volumes"][0]["requests"]["read"]["count"].as_u64();
+    let mut good = Client::open(&daemon, "disk");
+    good.read(0, 512);
+    let before = reads(&daemon).expect("a count");
+    let mut gone = Client::open(&daemon, "disk");
+    // 64 GB of answers, half a minute of copying, and one write behind them.
+    let mut bytes: Vec<u8> = (0..2000).flat_map(|cookie| request(READ, cookie, 0, 32 << 20)).collect();
+    bytes.extend(request(WRITE, 9, 8192, 512));
+    bytes.extend([9; 512]);
+    gone.send(&bytes);
+    drop(gone);
+    until("its slot is free", || status(&daemon)["clients"].as_array().map(Vec::len) == Some(1));
+    let done = reads(&daemon).expect("a count") - before;
+    assert!(done <= 8, "{done} reads for nobody");
+    assert_eq!(good.read(8192, 512), [9; 512], "what was sent whole is written");
+    Client::open(&daemon, "disk").read(0, 512);
+}
+
+#[test]
+fn who_says_goodbye_and_still_fetches_gets_all_answers() {
+    let daemon = Daemon::start(MEMORY);
+    let mut client = Client::open(&daemon, "disk");
+    for cookie in 0..16 {
+        client.request(READ, cookie, 0, 16 << 20, &[]);
+    }
+    client.request(DISCONNECT, 99, 0, 0, &[]);
+    client.0.shutdown(Shutdown::Write).expect("open until now");
+    for _ in 0..16 {
+        assert_eq!(client.answer().0, 0);
+        client.receive(16 << 20);
+    }
+    assert!(client.is_closed());
 }

@@ -4,11 +4,12 @@
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;
 
-use fathom_nbd::Request;
+use fathom_nbd::{Command, Request};
 use fathom_runtime::{Context, Queue};
 use fathom_volume::{Buf, Pool};
+use fathom_wire::Port;
 
-use crate::connection::account::{Account, MOST_REQUESTS, Slot};
+use crate::connection::account::{Account, MOST_REQUESTS, Memory, Slot};
 use crate::connection::pace::Pace;
 use crate::connection::reply::Reply;
 use crate::exports::Served;
@@ -38,6 +39,8 @@ pub struct Client {
     jobs: Queue<Job>,
     workers: Cell<usize>,
     replies: Queue<Reply>,
+    // Takes no answers any more.
+    gone: Cell<bool>,
 }
 
 impl Client {
@@ -47,6 +50,7 @@ impl Client {
         served: Rc<Served>,
         structured: bool,
         allocation: Option<u32>,
+        memory: &Rc<Memory>,
     ) -> Self {
         Self {
             context,
@@ -55,10 +59,11 @@ impl Client {
             structured,
             allocation,
             pace: RefCell::new(Pace::new()),
-            account: Rc::default(),
+            account: Account::new(memory),
             jobs: Queue::default(),
             workers: Cell::new(0),
             replies: Queue::default(),
+            gone: Cell::new(false),
         }
     }
 
@@ -83,6 +88,17 @@ impl Client {
     /// Waits for answers and moves them into `batch`, `most` at most; false when the connection is over.
     pub async fn answers(&self, batch: &mut Vec<Reply>, most: usize) -> bool {
         self.replies.pop_many(most, batch).await
+    }
+
+    /// Nobody takes answers any more. What the client has sent can still be read.
+    pub fn leave(&self, port: &Port) {
+        self.gone.set(true);
+        port.end();
+    }
+
+    /// Whether a request is to be done: of a client that has gone only what changes the volume, or makes a change durable.
+    pub fn wants(&self, request: &Request) -> bool {
+        !self.gone.get() || !matches!(request.command, Command::Read { .. } | Command::BlockStatus { .. })
     }
 
     /// The connection is over: workers and writer end.

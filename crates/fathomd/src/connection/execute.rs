@@ -8,6 +8,7 @@ use std::rc::Rc;
 use fathom_nbd::{Command, Failure, Request};
 use fathom_volume::{Buf, Error, ErrorKind, Request as Ask};
 
+use crate::connection::account::Slot;
 use crate::connection::client::{Client, Job};
 use crate::connection::reply::Reply;
 
@@ -20,7 +21,13 @@ pub async fn work(client: Rc<Client>) {
 }
 
 /// Why a request is not done: the protocol's error number and words for people.
-struct NbdError(u32, String);
+pub struct NbdError(u32, pub String);
+
+impl NbdError {
+    pub fn reply(&self, cookie: u64, structured: bool, slot: Slot) -> Reply {
+        Reply::error(cookie, structured, self.0, &self.1, slot)
+    }
+}
 
 impl Client {
     /// Bytes of memory a request takes until its answer is sent.
@@ -34,6 +41,10 @@ impl Client {
     async fn execute(&self, job: Job) -> Reply {
         let Job { request, payload, slot } = job;
         let Request { cookie, offset, length, .. } = request;
+        if !self.wants(&request) {
+            // Goes nowhere, and gives the slot back.
+            return Reply::done(cookie, self.structured, slot);
+        }
         let done = match request.command {
             Command::Read { .. } => match self.read(&request).await {
                 Ok(data) => return Reply::data(cookie, self.structured, offset, data, slot),
@@ -52,12 +63,12 @@ impl Client {
         };
         match done {
             Ok(()) => Reply::done(cookie, self.structured, slot),
-            Err(NbdError(errno, message)) => Reply::error(cookie, self.structured, errno, &message, slot),
+            Err(no) => no.reply(cookie, self.structured, slot),
         }
     }
 
     /// Range and permission; the seam checks alignment.
-    fn check(&self, request: &Request) -> Result<(), NbdError> {
+    pub fn check(&self, request: &Request) -> Result<(), NbdError> {
         let Request { command, offset, length, .. } = *request;
         let export = &self.served.export;
         let writes = matches!(command, Command::Write | Command::WriteZeroes { .. });
@@ -78,7 +89,7 @@ impl Client {
         Ok(())
     }
 
-    async fn read(&self, request: &Request) -> Result<Buf, NbdError> {
+    pub async fn read(&self, request: &Request) -> Result<Buf, NbdError> {
         self.check(request)?;
         let data = self.pool.get(request.length as usize);
         self.served.read(request.offset, &data).await.map_err(|error| self.failed(request, &error))?;

@@ -4,6 +4,7 @@ mod account;
 mod client;
 mod execute;
 mod pace;
+mod pieces;
 mod read;
 mod reply;
 mod write;
@@ -22,6 +23,7 @@ use fathom_wire::{Port, Wire};
 use crate::cut::{Cancellation, CountGuard, UndecidedPeer};
 use crate::exports::Exports;
 use account::Account;
+pub use account::Memory;
 use client::Client;
 use read::Departure;
 
@@ -30,8 +32,6 @@ use read::Departure;
 const HANDSHAKE_BY_UNIX: Nanos = 30 * SECOND;
 /// As [`HANDSHAKE_BY_UNIX`], by TCP: room for a dozen round trips around the world, TLS among them.
 const HANDSHAKE_BY_TCP: Nanos = 10 * SECOND;
-/// What the kernel keeps of answers: 32 answers of 64 KiB, so that one call sends a whole batch.
-const SOCKET_BUFFER: i32 = 2 << 20;
 
 /// What all connections share.
 pub struct Common {
@@ -40,6 +40,10 @@ pub struct Common {
     pub exports: Rc<Exports>,
     /// For clients that come by TCP.
     pub tls: Option<Arc<ServerConfig>>,
+    /// What all clients may have on their way.
+    pub memory: Rc<Memory>,
+    /// What the kernel keeps of one client's requests, and of its answers, bytes.
+    pub socket_buffer: i32,
 }
 
 /// How a client connected.
@@ -126,7 +130,7 @@ impl Connection {
         slot: impl FnOnce() -> Option<CountGuard>,
     ) {
         let id = self.id;
-        port.set_buffers(SOCKET_BUFFER);
+        port.set_buffers(common.socket_buffer);
         let mut patience = HANDSHAKE_BY_UNIX;
         if self.transport != ClientTransport::Unix {
             port.send_at_once();
@@ -199,8 +203,14 @@ impl Connection {
         *self.export.borrow_mut() = Some(served.export.name.clone());
         tracing::info!(client = self.id, export = served.export.name, "connected");
         let context = common.context.clone();
-        let client =
-            Client::new(context, common.pool.clone(), served, session.structured, session.allocation);
+        let client = Client::new(
+            context,
+            common.pool.clone(),
+            served,
+            session.structured,
+            session.allocation,
+            &common.memory,
+        );
         let client = Rc::new(client);
         *self.account.borrow_mut() = Rc::downgrade(&client.account);
         let writer = common.context.spawn(write::run(Rc::clone(&client), Rc::clone(&wire)));

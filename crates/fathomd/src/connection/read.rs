@@ -115,7 +115,15 @@ async fn take_in(
     request: Request,
     payload: usize,
 ) -> io::Result<bool> {
+    if !client.wants(&request) {
+        return Ok(true);
+    }
     let slot = client.account.admit(client.charge(&request)).await;
+    if client.goes_in_pieces(&request) {
+        drop(slot);
+        client.answer_in_pieces(wire, &request).await?;
+        return Ok(true);
+    }
     let mut data = None;
     if payload > 0 {
         data = receive(client, wire, input, payload).await?;

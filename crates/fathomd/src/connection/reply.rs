@@ -21,6 +21,7 @@ enum Head {
     Done([u8; reply::CHUNK]),
     Data([u8; reply::DATA]),
     Other(Vec<u8>),
+    Sent,
 }
 
 impl Reply {
@@ -33,12 +34,23 @@ impl Reply {
 
     /// What was read.
     pub fn data(cookie: u64, structured: bool, offset: u64, data: Buf, slot: Slot) -> Self {
+        let length = data.len() as u32;
+        Self::beginning(cookie, structured, offset, length, data, slot)
+    }
+
+    /// The first of what was read; [`Reply::rest`] follows, up to `length` bytes.
+    pub fn beginning(cookie: u64, structured: bool, offset: u64, length: u32, data: Buf, slot: Slot) -> Self {
         let head = if structured {
-            Head::Data(reply::data(cookie, offset, data.len() as u32))
+            Head::Data(reply::data(cookie, offset, length))
         } else {
             Head::Simple(reply::simple(cookie, 0))
         };
         Self { head, data: Some(data), _slot: slot }
+    }
+
+    /// More of what was read.
+    pub fn rest(data: Buf, slot: Slot) -> Self {
+        Self { head: Head::Sent, data: Some(data), _slot: slot }
     }
 
     /// An error, `errno` as the protocol numbers it.
@@ -62,6 +74,7 @@ impl Reply {
             Head::Done(bytes) => bytes,
             Head::Data(bytes) => bytes,
             Head::Other(bytes) => bytes,
+            Head::Sent => &[],
         }
     }
 

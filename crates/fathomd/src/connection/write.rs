@@ -20,8 +20,8 @@ pub async fn run(client: Rc<Client>, wire: Rc<Wire>) {
         if !broken && let Err(error) = send(&wire, &batch).await {
             tracing::debug!(export = client.served.export.name, %error, "the client takes no answers");
             broken = true;
-            // The reader may wait for more: there is no point in serving what cannot be answered.
-            wire.port().end();
+            // The reader may wait for more, and requests to be done: reads that have not begun are dropped.
+            client.leave(wire.port());
         }
         // Each gives its slot back.
         batch.clear();

@@ -4,6 +4,7 @@
 #![allow(clippy::disallowed_methods, reason = "real processes are waited for by the real clock")]
 
 use std::fs;
+use std::os::unix::fs::FileExt as _;
 use std::path::Path;
 
 use crate::common::check::{check, text as told};
@@ -137,38 +138,53 @@ fn a_cache_that_went_back_is_copied_from_the_leg_that_holds_everything() {
     assert!(daemon.stop().success());
 }
 
+/// Writes zeroes over the first and the last MiB of a file.
+fn blank_ends(folder: &Path, name: &str) {
+    let file = fs::File::options().write(true).open(folder.join(name)).expect("it is there");
+    let size = file.metadata().expect("it has a size").len();
+    [0, size - MIB]
+        .iter()
+        .for_each(|at| file.write_all_at(&vec![0; MIB as usize], *at).expect("there is room"));
+}
+
 #[test]
 fn a_mirror_of_pools_does_without_one_that_lost_a_disk_and_copies_it_when_it_was_made_anew() {
-    let folder = directory();
-    let pool = |name: &str, members: [&str; 2]| {
-        let files = members.map(|member| file(&folder, member, 16)).concat();
-        let [first, second] = members;
-        format!(
-            "{files}[volumes.{name}]\nkind = \"pool\"\nmembers = [\"{first}\", \"{second}\"]\nsize = \"24MiB\"\nextent = \"128KiB\"\n"
-        )
-    };
-    let below = pool("one", ["a", "b"]) + &pool("two", ["c", "d"]);
-    let settings = mirror(&folder, &below, "");
-    let mut daemon = Daemon::make_in(&folder, &settings);
-    write_all(&daemon, 1);
-    assert!(daemon.stop().success());
-    make_blank(&folder, "a", 16);
-    let forced = forced(&folder, &below);
-    daemon.again(&forced);
-    assert_eq!((shown(&daemon), legs(&daemon)), (1, vec!["away".to_owned(), "in-sync".to_owned()]));
-    write_all(&daemon, 2);
-    assert!(daemon.stop().success());
-    let checked = check(&folder.join("fathomd.toml"), &[]);
-    assert!(
-        checked.status.success() && told(&checked).contains("has to do without it"),
-        "{}",
-        told(&checked)
-    );
-    make_blank(&folder, "b", 16);
-    daemon.again(&settings);
-    until("the new pool is copied", || legs(&daemon) == ["in-sync", "in-sync"]);
-    assert_eq!(shown(&daemon), 2);
-    assert!(daemon.stop().success());
+    // The superblocks of the mirror lie at the end of the pools, which is in the middle of the second disks.
+    for lost in ["a", "b"] {
+        let folder = directory();
+        let pool = |name: &str, members: [&str; 2]| {
+            let files = members.map(|member| file(&folder, member, 16)).concat();
+            let [first, second] = members;
+            format!(
+                "{files}[volumes.{name}]\nkind = \"pool\"\nmembers = [\"{first}\", \"{second}\"]\nsize = \"24MiB\"\n\
+                 extent = \"1MiB\"\n"
+            )
+        };
+        let below = pool("one", ["a", "b"]) + &pool("two", ["c", "d"]);
+        let settings = mirror(&folder, &below, "");
+        let mut daemon = Daemon::make_in(&folder, &settings);
+        write_all(&daemon, 1);
+        assert!(daemon.stop().success());
+        make_blank(&folder, lost, 16);
+        let forced = forced(&folder, &below);
+        daemon.again(&forced);
+        assert_eq!((shown(&daemon), legs(&daemon)), (1, vec!["away".to_owned(), "in-sync".to_owned()]));
+        Client::open(&daemon, "data").write(20 * MIB, &[2; BLOCK]);
+        assert!(daemon.stop().success());
+        let checked = check(&folder.join("fathomd.toml"), &[]);
+        let said = told(&checked);
+        assert!(checked.status.success() && said.contains("has to do without it"), "{said}");
+        ["a", "b"].iter().for_each(|name| blank_ends(&folder, name));
+        daemon.again(&settings);
+        until("the new pool is copied", || legs(&daemon) == ["in-sync", "in-sync"]);
+        assert!(daemon.stop().success());
+        // By itself: it holds all of it.
+        let alone = format!("{}{below}[exports.data]\nvolume = \"one\"\n", sockets(&folder));
+        daemon.again(&alone);
+        assert_eq!(shown(&daemon), 1, "{lost} was lost");
+        assert_eq!(Client::open(&daemon, "data").read(20 * MIB, BLOCK as u32), [2; BLOCK]);
+        assert!(daemon.stop().success());
+    }
 }
 
 #[test]

@@ -17,4 +17,5 @@ mod pool;
 mod refusals;
 mod ring_failure;
 mod tls;
+mod undrained;
 mod unread_log;

@@ -137,7 +137,7 @@ pub fn io() -> Vec<Metric> {
     all
 }
 
-/// Metrics of several workloads: those of block I/O, of inserted rows, and of the server's processors.
+/// Metrics of several workloads: those of block I/O, of inserted rows, of the server's processors, and of what arrives at a rate.
 pub fn shared() -> Vec<Metric> {
     let mut all = io();
     all.extend([
@@ -147,6 +147,9 @@ pub fn shared() -> Vec<Metric> {
         Metric::higher("commits_per_second", "commits", "1/s").adding(Adding::Sum),
         Metric::neutral("server_cpus", "processors the servers kept busy", ""),
         Metric::neutral("server_cpu_percent", "share of the processors that the servers may use", "%"),
+        Metric::neutral("arrivals_per_second", "arrivals", "1/s").adding(Adding::Sum),
+        Metric::lower("backlog_max", "most arrivals waiting", "").adding(Adding::Longest),
+        Metric::lower("backlog_end", "arrivals waiting at the end", "").adding(Adding::Sum),
     ]);
     all
 }

@@ -152,7 +152,7 @@ pub enum Reason {
     Unavailable,
     /// The settings cannot be carried out (found only when the volume stood).
     Settings,
-    /// A device or the file system failed a request.
+    /// A device, the file system or a database failed a request.
     InputOutput,
     /// No space was left.
     NoSpace,

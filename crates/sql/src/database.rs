@@ -66,8 +66,10 @@ pub struct Dialect {
     pub(crate) one_writer: bool,
     /// Whether every definition (`CREATE`, `DROP`) commits what is open.
     pub(crate) commits_definitions: bool,
-    /// Asks how many tables `load_steps` the database has.
+    /// Asks how many columns the table `load_steps` has where a session creates tables, and how many are a load's.
     pub(crate) load_steps: &'static str,
+    /// What [`crate::objects`] asks, in its SQL.
+    pub(crate) objects: &'static str,
     /// Checks the table that replaces `{}`, and the column of the answer that says `ok`; None if nothing is to be asked.
     pub(crate) check: Option<(&'static str, usize)>,
     /// Whether it reads and writes its data files past the system's cache, so that only its own buffers hold pages; by its facts.
@@ -125,6 +127,8 @@ pub trait Database {
 /// What a power cut may damage: all of it, or pages that are being written.
 const ALL: &str = "the database";
 const TORN: &str = "pages that are being written, unless the storage writes each whole";
+/// What durability settings that lose commits end with; not true where others damage the database.
+const WHOLE: &str = "; the database stays whole";
 /// Settings with which a power cut may damage a database, by name and value, and what of it.
 const DAMAGING: [(&str, &str, &str); 5] = [
     ("fsync", "off", ALL),
@@ -149,7 +153,12 @@ pub fn may_lose(kind: DatabaseKind, facts: &BTreeMap<String, String>) -> String 
             "a power cut may take commits whose binary log was not yet flushed (sync_binlog)".to_owned(),
         );
     } else {
-        lost.extend(known.map(|known| known.loses.to_owned()).filter(|loses| !loses.is_empty()));
+        let loses = known.map(|known| known.loses).filter(|loses| !loses.is_empty());
+        // What a power cut may damage does not stay whole.
+        let damaged = !lost.is_empty();
+        let kept =
+            |loses: &'static str| if damaged { loses.strip_suffix(WHOLE).unwrap_or(loses) } else { loses };
+        lost.extend(loses.map(kept).map(str::to_owned));
     }
     match known {
         _ if !lost.is_empty() => lost.join("; "),
@@ -162,7 +171,7 @@ pub fn may_lose(kind: DatabaseKind, facts: &BTreeMap<String, String>) -> String 
 mod tests {
     use std::collections::BTreeMap;
 
-    use super::{DatabaseKind, Known, may_lose};
+    use super::{DatabaseKind, Known, WHOLE, may_lose};
 
     #[test]
     fn every_value_says_what_it_may_lose_and_the_defaults_lose_nothing() {
@@ -184,7 +193,9 @@ mod tests {
                         (name.to_owned(), value.to_owned()),
                     ]);
                     let words = may_lose(kind, &facts);
-                    assert!(words.starts_with(name) && words.ends_with(known.loses), "{kind:?} {words}");
+                    let kept = known.loses.strip_suffix(WHOLE).unwrap_or(known.loses);
+                    assert!(words.starts_with(name) && words.ends_with(kept), "{kind:?} {words}");
+                    assert!(!words.contains("stays whole"), "{kind:?} {words}");
                 }
             }
             assert!(kind.dialect().durabilities[0].loses.is_empty());

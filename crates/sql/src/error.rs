@@ -5,8 +5,10 @@ use fathom_job::{Failure, Reason};
 /// What went wrong.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum ErrorKind {
-    /// Nobody answers there, or the server takes no more connections.
+    /// Nobody answers there.
     Refused,
+    /// The server, or its limit for this user or database, takes no more sessions.
+    Crowded,
     /// The server does not accept the user or the password.
     Authentication,
     /// The server cannot show that it is the one that was asked for, or that no third party listens.
@@ -15,6 +17,8 @@ pub enum ErrorKind {
     Permission,
     /// Deadlock, serialisation failure or a lock not had in time: the same transaction may succeed if tried again.
     Conflict,
+    /// The database has something else under the names that are to be created.
+    Occupied,
     /// A key, a check or a type does not allow the value.
     Constraint,
     /// No space is left: disk, volume, table space or memory of the database.
@@ -31,12 +35,14 @@ pub enum ErrorKind {
 
 impl ErrorKind {
     /// Every kind; the order of the declaration.
-    pub const ALL: [Self; 11] = [
+    pub const ALL: [Self; 13] = [
         Self::Refused,
+        Self::Crowded,
         Self::Authentication,
         Self::Untrusted,
         Self::Permission,
         Self::Conflict,
+        Self::Occupied,
         Self::Constraint,
         Self::Full,
         Self::Lost,
@@ -49,10 +55,12 @@ impl ErrorKind {
     pub fn name(self) -> &'static str {
         match self {
             Self::Refused => "refused",
+            Self::Crowded => "crowded",
             Self::Authentication => "authentication",
             Self::Untrusted => "untrusted",
             Self::Permission => "permission",
             Self::Conflict => "conflict",
+            Self::Occupied => "occupied",
             Self::Constraint => "constraint",
             Self::Full => "full",
             Self::Lost => "lost",
@@ -66,12 +74,18 @@ impl ErrorKind {
     pub fn remedy(self) -> &'static str {
         match self {
             Self::Refused => "start the server, or correct `host`, `port`, `socket` or `database`",
+            Self::Crowded => {
+                "use fewer `users` and `load_sessions`, or raise the limit of the server (`max_connections`) or of the user"
+            }
             Self::Authentication => "correct `user` or `login`, or the variable that `password_env` names",
             Self::Untrusted => {
                 "correct `host`, `tls` or `tls_ca`, or give the server a certificate for that name"
             }
             Self::Permission => "grant the user the right, or connect as another one",
             Self::Conflict => "run the transaction again",
+            Self::Occupied => {
+                "name an empty database, or give the user an empty schema of its own (PostgreSQL: alone on its `search_path`)"
+            }
             Self::Constraint => "start from an empty database",
             Self::Full => "give the database's volume more space",
             Self::Lost => "check the server's log for the reason",
@@ -151,7 +165,8 @@ impl Error {
 impl From<Error> for Failure {
     fn from(error: Error) -> Self {
         let reason = match error.kind {
-            ErrorKind::Refused => Reason::Unavailable,
+            ErrorKind::Refused | ErrorKind::Crowded => Reason::Unavailable,
+            ErrorKind::Occupied => Reason::Settings,
             ErrorKind::Authentication | ErrorKind::Untrusted | ErrorKind::Permission => Reason::Permission,
             ErrorKind::Full => Reason::NoSpace,
             ErrorKind::Lost | ErrorKind::Timeout => Reason::Lost,

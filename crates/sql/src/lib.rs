@@ -14,6 +14,7 @@ pub mod insert;
 pub mod load;
 mod measured;
 mod memory;
+mod objects;
 pub mod open;
 pub mod population;
 pub mod rows;

@@ -28,7 +28,7 @@ pub(crate) fn metrics(primary: Metric, kinds: &[&str]) -> Vec<Metric> {
         Metric::higher("transactions_per_second", "transactions", "1/s").adding(Adding::Sum),
     ];
     all.extend(of_latency(""));
-    all.extend(named(&["waiting_ms", "standstill_ms"]));
+    all.extend(named(&["waiting_ms", "standstill_ms", "arrivals_per_second", "backlog_max", "backlog_end"]));
     all.extend(kinds.iter().flat_map(|kind| of_latency(kind)));
     all.extend([
         Metric::lower("conflicts", "transactions done again", "").adding(Adding::Sum),
@@ -291,6 +291,11 @@ impl Step {
         let waiting = self.driven.all.statistics.as_ref().and_then(KindStatistics::waiting_mean);
         set("waiting_ms", waiting.map(milliseconds));
         set("standstill_ms", Some(milliseconds(self.driven.standstill as f64)));
+        if let Some(arrived) = self.driven.arrived {
+            set("arrivals_per_second", (seconds > 0.0).then(|| arrived.count as f64 / seconds));
+            set("backlog_max", Some(arrived.longest as f64));
+            set("backlog_end", Some(arrived.waiting as f64));
+        }
         set("conflicts", Some(self.driven.counts.conflicts as f64));
         set("rolled_back", Some(self.driven.counts.rolled_back as f64));
         set("client_cpu_ms_per_transaction", self.cpu_per_transaction());

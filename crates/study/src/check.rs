@@ -9,7 +9,7 @@ use serde_json::Map;
 use crate::compare::{self, unknown_metric};
 use crate::document::{self, Resolved};
 use crate::factors::{Factor, Overlay, Override};
-use crate::provision::{observed, of_place};
+use crate::provision::{observed, of_place, unseen};
 use crate::study::Study;
 use crate::variant::{Variant, replace};
 
@@ -269,11 +269,14 @@ fn check_metrics(tree: &Tree, study: &Study, variant: &Variant, diagnostics: &Di
     let of_databases = variant.metrics_of_databases();
     let declared = own.iter().chain(&observed).map(|metric| &*metric.name);
     let metrics: Vec<&str> = declared.chain(of_databases.iter().map(String::as_str)).collect();
+    let databases = variant.job.as_ref().map(|job| variant.databases_of(&**job)).unwrap_or_default();
     let compared = study.compare.iter().flat_map(|compare| &compare.metrics);
     for (metric, path, place) in compared.chain(&study.goals.metrics).chain(&study.published.metrics) {
         if !metrics.contains(&without_phase(tree, metric)) && !metrics.contains(&without_place(tree, metric))
         {
             let problem = unknown_metric(metric, variant.kind.name, &metrics);
+            diagnostics.push(tree.source().diagnostic(*place, path, problem));
+        } else if let Some(problem) = unseen(without_place(tree, metric), &databases) {
             diagnostics.push(tree.source().diagnostic(*place, path, problem));
         }
     }

@@ -237,3 +237,29 @@ database = "d"
     }
     assert_eq!(said.len(), expected.len(), "{said:#?}");
 }
+
+#[test]
+fn what_is_not_seen_of_a_server_that_runs_already_is_no_metric() {
+    let said = |kind: &str, connect: &str, metric: &str| {
+        let text = format!(
+            "title = \"t\"\nclock = \"real\"\n[workload]\nkind = \"insert\"\ndatabase = \"db\"\n\
+             [databases.db]\nkind = \"{kind}\"\n{connect}\n[goals]\n{metric} = \"< 5\"\n"
+        );
+        let checked = check(&text, "s.toml", &CheckOptions::default(), &Catalogue::builtin());
+        checked.diagnostics.list().iter().map(ToString::to_string).collect::<Vec<_>>().join("\n")
+    };
+    let there = "connect = { host = \"h\", user = \"u\", database = \"d\" }";
+    for metric in ["place_write_latency_ms", "average_write_kib", "place_kib_per_transaction"] {
+        let refused = said("postgresql", there, metric);
+        assert!(refused.contains("where its files lie is not known"), "{metric}: {refused}");
+        assert_eq!(said("postgresql", "", metric), "");
+    }
+    for metric in ["log_mb_per_s", "checkpoints"] {
+        assert_eq!(said("postgresql", there, metric), "");
+        assert_eq!(said("mariadb", there, metric), "");
+        let refused = said("mysql", there, metric);
+        assert!(refused.contains("not read of a server of kind `mysql`"), "{metric}: {refused}");
+    }
+    let of_files = said("mysql", there, "log_file_write_iops");
+    assert!(!of_files.contains("not read"), "{of_files}");
+}

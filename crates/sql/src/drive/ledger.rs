@@ -6,6 +6,7 @@ use fathom_job::{NodeTotal, Sample, TRANSACTION, Transactions, tally};
 use fathom_runtime::Nanos;
 use fathom_volume::{KindStatistics, Snapshot, Standstill};
 
+use super::pacing::{Arrived, Queue};
 use super::{Driven, Ending};
 
 /// A transaction that has ended.
@@ -55,13 +56,16 @@ pub(super) struct Ledger {
     // Transactions under way, and the longest time in which none of them ended.
     running: u64,
     standstill: Standstill,
+    // What arrives at a rate; None where users begin when they are free.
+    queue: Option<Queue>,
     since: Nanos,
     open: bool,
+    arrived: Option<Arrived>,
     live: Live,
 }
 
 impl Ledger {
-    pub(super) fn new(kinds: &'static [&'static str]) -> Self {
+    pub(super) fn new(kinds: &'static [&'static str], queue: Option<Queue>) -> Self {
         Self {
             kinds,
             transactions: kinds.iter().map(|_| Transactions::default()).collect(),
@@ -70,13 +74,23 @@ impl Ledger {
             totals: kinds.iter().map(|_| tally::nothing()).collect(),
             running: 0,
             standstill: Standstill::default(),
+            queue,
             since: 0,
             open: true,
+            arrived: None,
             live: Live::new(Rate::PerMinute),
         }
     }
 
-    pub(super) fn begin(&mut self, now: Nanos) {
+    /// The gate opens at `now`, for the first transactions.
+    pub(super) fn open(&mut self, now: Nanos) {
+        if let Some(queue) = &mut self.queue {
+            queue.open(now);
+        }
+        self.begin(now);
+    }
+
+    fn begin(&mut self, now: Nanos) {
         self.transactions.iter().for_each(|transactions| transactions.restart(now));
         self.standstill = Standstill::starting(now);
         self.since = now;
@@ -86,6 +100,9 @@ impl Ledger {
     pub(super) fn start(&mut self, now: Nanos) {
         self.standstill.begin(now, self.running);
         self.running += 1;
+        if let Some(queue) = &mut self.queue {
+            queue.take(now);
+        }
     }
 
     /// A transaction that began has ended.
@@ -137,13 +154,17 @@ impl Ledger {
     /// The measured phase begins: what was counted so far stays in the samples only.
     pub(super) fn restart(&mut self, now: Nanos) {
         self.begin(now);
+        if let Some(queue) = &mut self.queue {
+            queue.restart(now);
+        }
         self.counts = Counts::default();
         self.totals = self.kinds.iter().map(|_| tally::nothing()).collect();
     }
 
-    /// It is over.
-    pub(super) fn close(&mut self) {
+    /// It is over at `now`.
+    pub(super) fn close(&mut self, now: Nanos) {
         self.open = false;
+        self.arrived = self.queue.take().map(|mut queue| queue.counts(now));
     }
 
     pub(super) fn finish(self, began: Nanos, measured: Nanos) -> Driven {
@@ -161,6 +182,7 @@ impl Ledger {
             all: seen(&all),
             kinds: self.totals.iter().map(seen).collect(),
             counts: self.counts,
+            arrived: self.arrived,
             standstill: self.standstill.until(began + measured, self.running),
             began,
             measured,

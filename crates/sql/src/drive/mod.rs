@@ -23,7 +23,8 @@ use crate::error::{Error, Result};
 use crate::session::Session;
 pub use ledger::{Counts, KindTotal};
 use ledger::{Ledger, Record};
-use pacing::{Gate, Schedule};
+pub use pacing::Arrived;
+use pacing::{Gate, Queue, Schedule};
 
 /// What comes next for a user.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -155,6 +156,8 @@ pub struct Driven {
     pub kinds: Vec<KindTotal>,
     /// Conflicts and roll-backs.
     pub counts: Counts,
+    /// What arrived at a rate; None where users begin when they are free.
+    pub arrived: Option<Arrived>,
     /// Longest time in which transactions were under way and none ended, ns.
     pub standstill: Nanos,
     /// When the measured phase began on the monotonic clock, ns.
@@ -186,15 +189,15 @@ impl Drive<'_> {
         observer: &mut dyn Observer,
         progress: &mut dyn Progress,
     ) -> Result<Driven, Failure> {
-        let schedule = match self.pace {
+        let schedule = || match self.pace {
             Pace::Closed => None,
-            Pace::Rate(arrivals, rate) => Some(Mutex::new(Schedule::new(arrivals, rate, self.seed))),
+            Pace::Rate(arrivals, rate) => Some(Schedule::new(arrivals, rate, self.seed)),
         };
         let shared = Shared {
             drive: self,
             gate: Gate::default(),
-            ledger: Mutex::new(Ledger::new(self.kinds)),
-            schedule,
+            ledger: Mutex::new(Ledger::new(self.kinds, schedule().map(Queue::new))),
+            schedule: schedule().map(Mutex::new),
             failed: Mutex::new(None),
         };
         let conducted = std::thread::scope(|scope| {
@@ -290,6 +293,7 @@ impl Shared<'_> {
             return Err(Failure::new(Reason::Cancelled, "stopped before virtual users worked"));
         }
         let opened = monotonic();
+        self.ledger.lock().expect("the lock is never poisoned").open(opened);
         self.gate.open(opened);
         let whole = (drive.ramp + drive.duration).max(1);
         let mut wait = |until: Nanos, what: &str| -> Result<(), Failure> {
@@ -312,7 +316,6 @@ impl Shared<'_> {
         };
         // The ramp, in intervals whose times are counted back from its planned end.
         let planned = opened + drive.ramp;
-        self.ledger.lock().expect("the lock is never poisoned").begin(opened);
         let mut at = opened;
         let all_begun = opened + u64::from(drive.users) * drive.warming.apart;
         while at < planned {
@@ -341,7 +344,7 @@ impl Shared<'_> {
         let ended = monotonic();
         let mut ledger = self.ledger.lock().expect("the lock is never poisoned");
         ledger.cut(ended, begin as i64);
-        ledger.close();
+        ledger.close(ended);
         Ok((begin, ended - begin))
     }
 

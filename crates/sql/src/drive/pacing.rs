@@ -1,4 +1,4 @@
-//! Where users wait: for each other at the start, for the next transaction, and for the end.
+//! Where users wait: for each other at the start, for the next transaction, and for the end; and what waits for users.
 
 use std::sync::{Condvar, Mutex};
 use std::time::Duration;
@@ -91,5 +91,103 @@ impl Schedule {
     /// The next one, ns since the gate opened.
     pub(super) fn next_at(&mut self) -> Nanos {
         self.0.next_at()
+    }
+}
+
+/// What arrived at a rate, and what of it waits for a free user.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Arrived {
+    /// Transactions that were due in the measured phase.
+    pub count: u64,
+    /// Those waiting now.
+    pub waiting: u64,
+    /// The most that waited at once.
+    pub longest: u64,
+}
+
+/// Counts what is due and what has begun. Its schedule is a second one of the same seed: users take the moments of theirs
+/// as they become free, which says nothing of what has arrived by then.
+pub(super) struct Queue {
+    schedule: Schedule,
+    opened: Nanos,
+    next: Nanos,
+    arrived: Arrived,
+}
+
+impl Queue {
+    /// A queue of what is due by that schedule, which nobody has drawn from.
+    pub(super) fn new(mut schedule: Schedule) -> Self {
+        let next = schedule.next_at();
+        Self { schedule, opened: 0, next, arrived: Arrived::default() }
+    }
+
+    /// The gate opens at `now`.
+    pub(super) fn open(&mut self, now: Nanos) {
+        self.opened = now;
+    }
+
+    /// Counts what has arrived by `now`.
+    pub(super) fn advance(&mut self, now: Nanos) {
+        while self.opened + self.next <= now {
+            self.arrived.count += 1;
+            self.arrived.waiting += 1;
+            self.next = self.schedule.next_at();
+        }
+    }
+
+    /// A user begins with the first that waits.
+    pub(super) fn take(&mut self, now: Nanos) {
+        self.advance(now);
+        self.arrived.waiting -= 1;
+        self.arrived.longest = self.arrived.longest.max(self.arrived.waiting);
+    }
+
+    /// The measured phase begins; what waits by then waits on.
+    pub(super) fn restart(&mut self, now: Nanos) {
+        self.advance(now);
+        let waiting = self.arrived.waiting;
+        self.arrived = Arrived { count: 0, waiting, longest: waiting };
+    }
+
+    /// The counts when the measured phase ends.
+    pub(super) fn counts(&mut self, now: Nanos) -> Arrived {
+        self.advance(now);
+        self.arrived.longest = self.arrived.longest.max(self.arrived.waiting);
+        self.arrived
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use fathom_job::draw::Arrivals;
+    use fathom_runtime::{MILLISECOND, SECOND};
+
+    use super::{Arrived, Queue, Schedule};
+
+    #[test]
+    fn what_nobody_takes_waits() {
+        // Due every 100 ms, the first of them 100 ms after the gate opens.
+        let mut queue = Queue::new(Schedule::new(Arrivals::Constant, 10.0, 1));
+        queue.open(SECOND);
+        queue.take(SECOND + 100 * MILLISECOND);
+        queue.restart(SECOND + 150 * MILLISECOND);
+        queue.take(SECOND + 450 * MILLISECOND);
+        queue.take(SECOND + 450 * MILLISECOND);
+        assert_eq!(queue.counts(SECOND + 450 * MILLISECOND), Arrived { count: 3, waiting: 1, longest: 2 });
+        assert_eq!(queue.counts(2 * SECOND), Arrived { count: 9, waiting: 7, longest: 7 });
+    }
+
+    #[test]
+    fn a_user_takes_the_arrival_that_it_drew() {
+        for seed in 0..20 {
+            let schedule = || Schedule::new(Arrivals::Poisson, 1000.0, seed);
+            let (mut users, mut queue) = (schedule(), Queue::new(schedule()));
+            queue.open(0);
+            for _ in 0..1000 {
+                queue.take(users.next_at());
+            }
+            let counted = queue.counts(0);
+            assert_eq!((counted.count, counted.waiting), (1000, 0), "seed {seed}");
+        }
     }
 }

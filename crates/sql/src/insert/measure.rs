@@ -12,6 +12,7 @@ use super::session::{Plan, SessionClock};
 use super::table::{NAME, PROCEDURE};
 use super::verify::verify;
 use crate::database::{Database, DatabaseKind, Known, may_lose};
+use crate::objects::drop_own;
 
 pub(super) fn declared() -> Vec<Metric> {
     named(&[
@@ -28,7 +29,7 @@ pub(super) fn declared() -> Vec<Metric> {
 }
 
 impl Config {
-    /// Runs on this database; drops the table and sets back what it changed, also after a failure.
+    /// Runs on this database; drops what it created and sets back what it changed, also after a failure.
     pub(super) fn measured(
         &self,
         database: &dyn Database,
@@ -40,16 +41,19 @@ impl Config {
             // Its files are the run's own and go with it.
             return self.timed(database, clock, watched, progress);
         }
-        let changed = self.set_durability(&mut *database.connect()?, database.kind())?;
+        let kind = database.kind();
+        let names = match self.method {
+            Method::Loop => &[NAME, PROCEDURE][..],
+            Method::Statements(_) | Method::Bulk => &[NAME],
+        };
+        // A run that was killed may have left them.
+        drop_own(&mut *database.connect()?, kind, names)?;
+        let changed = self.set_durability(&mut *database.connect()?, kind)?;
         let outcome = self.timed(database, clock, watched, progress);
         let clean_up = || -> crate::error::Result<()> {
             let mut session = database.connect()?;
             changed.map_or(Ok(()), |changed| changed.set_back(&mut *session))?;
-            session.batch(&format!("DROP TABLE IF EXISTS {NAME}"))?;
-            match self.method {
-                Method::Loop => session.batch(&format!("DROP PROCEDURE IF EXISTS {PROCEDURE}")),
-                Method::Statements(_) | Method::Bulk => Ok(()),
-            }
+            drop_own(&mut *session, kind, names)
         };
         let cleaned = clean_up();
         // After a failure the server may be gone; then the failure is what counts.
@@ -67,15 +71,16 @@ impl Config {
     ) -> Result<Outcome, Failure> {
         let mut session = database.connect()?;
         self.set_durability(&mut *session, database.kind())?;
-        // A run that was killed may have left one.
-        session.batch(&format!("DROP TABLE IF EXISTS {NAME}"))?;
+        if database.kind() == DatabaseKind::Sqlite {
+            // A volume keeps what a run that was killed left.
+            session.batch(&format!("DROP TABLE IF EXISTS {NAME}"))?;
+        }
         session.batch(self.table.create(database.kind()))?;
         if self.method == Method::Loop {
             let procedure = self.table.procedure(database.kind()).ok_or_else(|| {
                 let message = format!("{} has no procedures for a loop", database.kind().dialect().title);
                 Failure::new(Reason::Settings, message)
             })?;
-            session.batch(&format!("DROP PROCEDURE IF EXISTS {PROCEDURE}"))?;
             session.batch(procedure)?;
         }
         let facts = database.facts(&mut *session)?;

@@ -4,7 +4,7 @@ use crate::database::{DatabaseKind, Known};
 use crate::texts::{required, text};
 use crate::value::Value;
 
-/// The table's name: a workload's own, so that dropping one that a broken run left behind is safe.
+/// The table's name. One that a broken run left behind is dropped; it says that it is Fathom's ([`crate::objects`]).
 pub const NAME: &str = "fathom_rows";
 
 /// The name of the procedure with the loop, likewise.

@@ -6,24 +6,26 @@
 //! themselves on some databases (MariaDB), and some statements run outside of any transaction (`VACUUM`): those are
 //! written so that doing them twice does no harm, and are marked afterwards.
 //!
+//! The database may be somebody's. Before the first step nothing may have the name of what the steps create ([`marks`]);
+//! what a load that was interrupted left is known by its mark, or says itself whose it is ([`crate::objects`]).
+//!
 //! Two steps may run into a deadlock (on PostgreSQL, one that fills and one that indexes); the database ends one of
 //! them, and it is simply done again.
 
+mod marks;
 mod provide;
 mod rows;
 
-use std::collections::BTreeMap;
 use std::ops::ControlFlow;
-use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::Duration;
 
 use fathom_job::{Failure, Progress, Reason};
 
 use crate::database::{Database, DatabaseKind, Known};
-use crate::error::{Error, ErrorKind, Result};
+use crate::error::Result;
 use crate::session::Session;
-use crate::value::Value;
+use marks::{Marks, mark};
 pub(crate) use provide::{Provided, Requirements, provide};
 pub use rows::{part, read_back, steps, to_value};
 
@@ -57,13 +59,16 @@ pub struct Step<'a> {
     pub name: String,
     /// How its mark is kept.
     pub keeping: MarkOrder,
+    /// The names of what it creates.
+    pub creates: Vec<&'static str>,
     /// What it does.
     pub work: Work<'a>,
 }
 
 /// A load: stages of steps, and what identifies it.
 pub struct Load<'a> {
-    /// What is loaded, with every setting that changes the data. A database that holds another load is refused.
+    /// What is loaded, with every setting that changes the data; it has a blank, and no step's name has one. A database
+    /// that holds another load is refused.
     pub identity: String,
     /// The stages in order.
     pub stages: Vec<Vec<Step<'a>>>,
@@ -85,7 +90,8 @@ pub struct Report {
 /// Creates what is missing of the load with up to `sessions` sessions at once; SQLite, which has one writer, gets one.
 ///
 /// # Errors
-/// The first failure of a step; the others end what they are at. Loading again resumes from there.
+/// [`Reason::Settings`] if the database holds something else under a name that the load creates, or another load; the
+/// first failure of a step: the others end what they are at, and loading again resumes from there.
 pub fn load(
     database: &(dyn Database + Sync),
     load: &Load<'_>,
@@ -93,7 +99,7 @@ pub fn load(
     progress: &mut dyn Progress,
 ) -> Result<Report, Failure> {
     let sessions = if database.kind().dialect().one_writer { 1 } else { sessions.max(1) };
-    let marks = Marks::open(database, &load.identity)?;
+    let marks = Marks::open(database, load)?;
     let all: usize = load.stages.iter().map(Vec::len).sum();
     let retries = AtomicUsize::new(0);
     let mut before = 0;
@@ -127,12 +133,10 @@ pub fn load(
 /// # Errors
 /// The database's.
 pub fn state(session: &mut dyn Session, kind: DatabaseKind, load: &Load<'_>) -> Result<Option<bool>> {
-    if !table_exists(session, kind)? {
-        return Ok(None);
-    }
-    let marks = read_marks(session)?;
-    let complete = load.stages.iter().flatten().all(|step| marks.contains_key(&step.name));
-    Ok(Some(complete && marks.contains_key(&load.identity)))
+    Ok(marks::read(session, kind)?.filter(|marks| !marks.is_empty()).map(|marks| {
+        let complete = load.stages.iter().flatten().all(|step| marks.contains_key(&step.name));
+        complete && marks.contains_key(&load.identity)
+    }))
 }
 
 /// The sessions that load one stage.
@@ -247,79 +251,4 @@ impl Workers<'_, '_> {
 /// Lets whoever was in the way finish.
 fn pause(tries: u32) {
     std::thread::park_timeout(Duration::from_millis(u64::from(tries.min(20)) * 10));
-}
-
-/// What is marked as done, by name.
-struct Marks {
-    found: BTreeMap<String, Done>,
-    set: Mutex<BTreeMap<String, Done>>,
-}
-
-impl Marks {
-    fn open(database: &(dyn Database + Sync), identity: &str) -> Result<Self, Failure> {
-        let mut session = database.connect()?;
-        let session = &mut *session;
-        if !table_exists(session, database.kind())? {
-            session.batch(
-                "CREATE TABLE load_steps (name varchar(250) NOT NULL PRIMARY KEY, inserted bigint NOT NULL,
-                                          checksum bigint NOT NULL)",
-            )?;
-        }
-        let found = read_marks(session)?;
-        if found.is_empty() {
-            mark(session, identity, Done::default())?;
-        } else if !found.contains_key(identity) {
-            let other = found.keys().find(|name| name.contains(' ')).cloned().unwrap_or_default();
-            let message = format!(
-                "the database holds another load ({other}) than is asked for ({identity}); name an empty database, or \
-                 change the settings back"
-            );
-            return Err(Failure::new(Reason::Settings, message));
-        }
-        Ok(Self { found, set: Mutex::new(BTreeMap::new()) })
-    }
-
-    fn holds(&self, name: &str) -> bool {
-        self.found.contains_key(name)
-    }
-
-    fn set(&self, name: &str, done: Done) {
-        self.set.lock().expect("the lock is never poisoned").insert(name.to_owned(), done);
-    }
-
-    fn report(self, retries: usize) -> Report {
-        let set = self.set.into_inner().expect("the lock is never poisoned");
-        let mut total = Done::default();
-        for done in self.found.values().chain(set.values()) {
-            total.rows += done.rows;
-            total.checksum = total.checksum.wrapping_add(done.checksum);
-        }
-        // The identity is no step.
-        Report { found: self.found.len().saturating_sub(1), done: set.len(), retries, total }
-    }
-}
-
-fn table_exists(session: &mut dyn Session, kind: DatabaseKind) -> Result<bool> {
-    let question = kind.dialect().load_steps;
-    Ok(session.query(question, &[])?.first()?.int(0)? > 0)
-}
-
-fn read_marks(session: &mut dyn Session) -> Result<BTreeMap<String, Done>> {
-    let answer = session.query("SELECT name, inserted, checksum FROM load_steps", &[])?;
-    let mark = |row: crate::rows::Row<'_>| {
-        let done = Done { rows: row.int(1)?.unsigned_abs(), checksum: row.int(2)? as u64 };
-        Ok((row.text(0)?.to_owned(), done))
-    };
-    answer.rows().map(mark).collect()
-}
-
-fn mark(session: &mut dyn Session, name: &str, done: Done) -> Result<()> {
-    let rows =
-        i64::try_from(done.rows).map_err(|_| Error::new(ErrorKind::Other, "too many rows to count"))?;
-    // Names are the program's own: letters, digits, slashes.
-    let statement = format!(
-        "INSERT INTO load_steps (name, inserted, checksum) VALUES ('{name}', {rows}, {})",
-        done.checksum as i64
-    );
-    session.query(&statement, &[] as &[Value<'_>]).map(drop)
 }

@@ -3,6 +3,7 @@
 use crate::checksum::Checksum;
 use crate::database::{DatabaseKind, Known};
 use crate::error::{Error, ErrorKind, Result};
+use crate::objects;
 use crate::population::{ColumnKind, Field, Relation, Sink};
 use crate::script::Script;
 use crate::session::{Session, Target};
@@ -15,13 +16,25 @@ use super::{Done, Load, MarkOrder, Step};
 const MOST_COLUMNS: usize = 21;
 
 /// A step that runs statements as text.
-pub fn text<'a>(name: String, keeping: MarkOrder, text: &'static str) -> Step<'a> {
-    let work = move |session: &mut dyn Session| match session.batch(text) {
-        // A load that was killed had done it, and could not say so in the same transaction.
-        Err(error) if keeping == MarkOrder::Afterwards && error.is_defined_already() => Ok(Done::default()),
-        done => done.map(|()| Done::default()),
+fn text<'a>(name: String, kind: DatabaseKind, keeping: MarkOrder, text: &'static str) -> Step<'a> {
+    let creates = objects::created(text);
+    let names = creates.clone();
+    // Tables and indexes are left where they are; of procedures and triggers there is no `IF NOT EXISTS` on MySQL.
+    let made_anew = kind.dialect().commits_definitions
+        && ["CREATE PROCEDURE", "CREATE TRIGGER"].iter().any(|words| text.contains(words));
+    let work = move |session: &mut dyn Session| {
+        if made_anew {
+            objects::drop_own(session, kind, &names)?;
+        }
+        match session.batch(text) {
+            // A load that was killed had done it, and could not say so in the same transaction.
+            Err(error) if keeping == MarkOrder::Afterwards && error.is_defined_already() => {
+                Ok(Done::default())
+            }
+            done => done.map(|()| Done::default()),
+        }
     };
-    Step { name, keeping, work: Box::new(work) }
+    Step { name, keeping, creates, work: Box::new(work) }
 }
 
 /// The load of a workload: its tables, the `parts` that fill them, then keys and indexes, then the rules that need them and
@@ -31,11 +44,11 @@ pub fn steps<'a>(identity: String, kind: DatabaseKind, texts: &'a Texts, parts: 
     let defining =
         if kind.dialect().commits_definitions { MarkOrder::Afterwards } else { MarkOrder::SameTransaction };
     let all = |prefix: &str, script: &Script, keeping: MarkOrder| -> Vec<Step<'a>> {
-        script.blocks().map(|(name, body)| text(format!("{prefix}/{name}"), keeping, body)).collect()
+        script.blocks().map(|(name, body)| text(format!("{prefix}/{name}"), kind, keeping, body)).collect()
     };
     let mut rules = all("rule", &texts.rules, defining);
     rules.extend(texts.procedures.iter().flat_map(|own| all("procedure", &own.definitions, defining)));
-    let tables = vec![text("tables".to_owned(), defining, texts.tables)];
+    let tables = vec![text("tables".to_owned(), kind, defining, texts.tables)];
     let mut stages = vec![tables, parts, all("index", &texts.indexes, defining), rules];
     // One after the other, outside of any transaction.
     stages.extend(all("finish", &texts.finish, MarkOrder::Afterwards).into_iter().map(|step| vec![step]));
@@ -50,7 +63,7 @@ pub fn part<'a>(
 ) -> Step<'a> {
     let part = name.clone();
     let work = move |session: &mut dyn Session| insert(&relation, &part, session, &rows);
-    Step { name, keeping: MarkOrder::SameTransaction, work: Box::new(work) }
+    Step { name, keeping: MarkOrder::SameTransaction, creates: Vec::new(), work: Box::new(work) }
 }
 
 /// Sends the rows that `rows` makes into a table by the bulk path; `part` names them in messages.

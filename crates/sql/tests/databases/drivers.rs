@@ -2,7 +2,7 @@
 
 use crate::common::servers::Server;
 use crate::conformance::conforms;
-use fathom_job::Connection;
+use fathom_job::{Connection, DatabaseKind, Failure, Reason};
 use fathom_sql::database::Database;
 use fathom_sql::drivers::mariadb::Mariadb;
 use fathom_sql::drivers::postgresql::Postgresql;
@@ -10,6 +10,29 @@ use fathom_sql::drivers::sqlite::Sqlite;
 use fathom_sql::error::{Error, ErrorKind};
 use fathom_sql::session::Session;
 use fathom_sql::value::Value;
+
+/// The server is well and its address right: what to do is something else.
+fn takes_no_more_sessions(database: &dyn Database) {
+    let mut sessions = Vec::new();
+    let full = std::iter::repeat_with(|| database.connect()).take(200).find_map(|one| match one {
+        Ok(session) => {
+            sessions.push(session);
+            None
+        }
+        Err(full) => Some(full),
+    });
+    let full = full.expect("a server has a limit");
+    assert_eq!(full.kind(), ErrorKind::Crowded, "{full}");
+    let failure = Failure::from(full);
+    assert_eq!(failure.reason, Reason::Unavailable);
+    assert!(failure.message.contains("use fewer `users`"), "{failure}");
+    assert!(!failure.message.contains("start the server"), "{failure}");
+    // The server takes a moment to notice that they are gone.
+    drop(sessions);
+    while database.connect().is_err() {
+        crate::common::servers::pause();
+    }
+}
 
 fn refused(database: &dyn Database) -> ErrorKind {
     database.connect().err().expect("this connection cannot be had").kind()
@@ -25,12 +48,13 @@ fn sqlite_conforms() {
 
 #[test]
 fn postgresql_conforms() {
-    let mut server = Server::postgresql(&["password_encryption=scram-sha-256"]);
+    let mut server = Server::postgresql(&["password_encryption=scram-sha-256", "max_connections=20"]);
     server.wait_for(|connection| Postgresql::new(connection.clone()).connect().is_ok());
     let database = Postgresql::new(server.connection.clone());
     conforms(&database);
     lists_are_arrays(&database);
     passwords_are_proved(&server);
+    takes_no_more_sessions(&database);
     let mut session = database.connect().expect("the server is there");
     server.kill();
     assert_eq!(lost(&mut *session).kind(), ErrorKind::Lost);
@@ -109,7 +133,7 @@ fn passwords_are_proved(server: &Server) {
 
 #[test]
 fn mariadb_conforms() {
-    let mut server = Server::mariadb(&[]);
+    let mut server = Server::mariadb(&["--max-connections=20"]);
     server.wait_for(|connection| Mariadb::new(connection.clone()).connect().is_ok());
     let whole = Mariadb::new(server.connection.clone());
     whole
@@ -121,6 +145,12 @@ fn mariadb_conforms() {
     conforms(&database);
     procedures_answer_with_their_first_result(&database);
     users_have_their_rights(&database, &server);
+    let mysql = Mariadb::new(Connection { kind: DatabaseKind::Mysql, ..server.connection.clone() });
+    let other = mysql.connect().err().expect("it is MariaDB");
+    assert_eq!(other.kind(), ErrorKind::Refused);
+    let words = other.to_string();
+    assert!(words.contains("the server is MariaDB (") && words.contains("kind = \"mariadb\""), "{words}");
+    takes_no_more_sessions(&database);
     let mut session = database.connect().expect("the server is there");
     server.kill();
     assert_eq!(lost(&mut *session).kind(), ErrorKind::Lost);

@@ -11,6 +11,7 @@ mod hammerdb;
 mod hostile;
 mod insert;
 mod insert_servers;
+mod occupied;
 #[path = "../order_entry/mod.rs"]
 mod order_entry;
 #[path = "../rows/mod.rs"]

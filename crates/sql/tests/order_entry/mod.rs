@@ -70,6 +70,7 @@ pub fn works_by(database: &(dyn Database + Sync), interfaces: &[Interface]) {
         users_leave_a_consistent_database(database, interface);
     }
     a_rate_is_kept_and_latency_counts_from_the_intended_start(database);
+    arrivals_that_are_served_do_not_wait(database);
     a_violation_is_found_and_named(database);
 }
 
@@ -289,6 +290,23 @@ fn a_rate_is_kept_and_latency_counts_from_the_intended_start(database: &(dyn Dat
     let all = driven.all.statistics.expect("something was done");
     assert!(all.waiting_sum > 0 && all.latency_sum > all.waiting_sum);
     assert!(all.latency.max() > 300 * MILLISECOND, "late by {} ns at most", all.latency.max());
+    let arrived = driven.arrived.expect("it has a rate");
+    assert!(
+        arrived.count.abs_diff(driven.measured / 1000) <= 1,
+        "{} in {} ns",
+        arrived.count,
+        driven.measured
+    );
+    assert!(arrived.waiting > all.count && arrived.longest >= arrived.waiting, "{arrived:?}");
+}
+
+fn arrivals_that_are_served_do_not_wait(database: &(dyn Database + Sync)) {
+    let mut observer = Orders::default();
+    let pace = Pace::Rate(Arrivals::Poisson, 20.0);
+    let driven = driven(database, Interface::best(database.kind()), 2, pace, &mut observer);
+    let (done, arrived) = (driven.all.count(), driven.arrived.expect("it has a rate"));
+    // Two may be under way at each end of the measured phase.
+    assert!(arrived.count.abs_diff(done) <= 4 && arrived.waiting <= 2, "{done} done of {arrived:?}");
 }
 
 fn a_violation_is_found_and_named(database: &(dyn Database + Sync)) {

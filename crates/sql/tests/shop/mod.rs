@@ -1,5 +1,6 @@
 //! What DVD Store must do on every database, in one body.
 
+use fathom_job::Failure;
 use fathom_runtime::{MILLISECOND, Nanos, Random, SECOND};
 use fathom_sql::checksum::Checksum;
 use fathom_sql::database::{Database, DatabaseKind, Known};
@@ -15,7 +16,7 @@ use fathom_sql::dvdstore::shop::Shop;
 use fathom_sql::dvdstore::texts;
 use fathom_sql::dvdstore::user::User;
 use fathom_sql::error::Result;
-use fathom_sql::load::load;
+use fathom_sql::load::{Report, load};
 use fathom_sql::session::Session;
 use fathom_sql::settings::Interface;
 
@@ -48,11 +49,15 @@ pub fn is_consistent(database: &(dyn Database + Sync)) {
     conditions(database.kind(), &SCALE).ensure(&mut *session(database), false).expect("consistent");
 }
 
+/// Loads a database.
+pub fn load_of_a_test(database: &(dyn Database + Sync)) -> Result<Report, Failure> {
+    let (population, texts) = (Population::new(SCALE, SEED, 0.0), texts::of(database.kind()));
+    load(database, &steps(&population, "dvd-store test".to_owned(), database.kind(), &texts), 3, &mut ())
+}
+
 /// Loads an empty database, and reads back what was sent.
 pub fn the_load_is_consistent_and_the_same_everywhere(database: &(dyn Database + Sync)) {
-    let (population, texts) = (Population::new(SCALE, SEED, 0.0), texts::of(database.kind()));
-    let all = steps(&population, "dvd-store test".to_owned(), database.kind(), &texts);
-    let report = load(database, &all, 3, &mut ()).expect("loaded");
+    let report = load_of_a_test(database).expect("loaded");
     conditions(database.kind(), &SCALE).ensure(&mut *session(database), true).expect("consistent");
     let read = checksum(&mut *session(database), &SCALE).expect("read back");
     let sent = Checksum::of(report.total.checksum, report.total.rows);

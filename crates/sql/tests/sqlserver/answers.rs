@@ -209,7 +209,7 @@ const PAYLOAD: &str = "AAAAAAAABBXXXXXXXXXXZZZZZZZZZZZZZZZZZZZZ";
 /// itself. `loses` is whether a row gets lost on the way.
 fn keeps(keys: &Arc<Mutex<Vec<i64>>>, loses: bool) -> impl FnMut(&Asked) -> Option<Vec<u8>> + Send + use<> {
     let (keys, mut table): (_, Vec<Table>) = (Arc::clone(keys), Vec::new());
-    let mut begun = false;
+    let (mut begun, mut made) = (false, Vec::new());
     move |asked| {
         let mut keys = keys.lock().expect("nobody panicked with it");
         Some(match asked.request {
@@ -221,6 +221,15 @@ fn keeps(keys: &Arc<Mutex<Vec<i64>>>, loses: bool) -> impl FnMut(&Asked) -> Opti
                 let text = asked.batch();
                 if text.starts_with("CREATE TABLE") {
                     table = tables(&text);
+                    made.push("fathom_rows");
+                }
+                if text.contains("CREATE PROCEDURE") {
+                    made.push("fathom_loop");
+                }
+                if let Some(dropped) = text.strip_prefix("DROP ") {
+                    let before = made.len();
+                    made.retain(|name| !dropped.ends_with(name));
+                    assert_eq!(made.len() + 1, before, "{text}");
                 }
                 if text.starts_with("SELECT TOP 0") { table[0].empty() } else { finished(None) }
             }
@@ -250,6 +259,20 @@ fn keeps(keys: &Arc<Mutex<Vec<i64>>>, loses: bool) -> impl FnMut(&Asked) -> Opti
             Request::Call if asked.holds("coalesce(min(rec_num)") => {
                 let (least, most) = (*keys.iter().min().expect("rows"), *keys.iter().max().expect("rows"));
                 numbers(&[keys.len() as i64 - i64::from(loses), least, most])
+            }
+            Request::Call if asked.holds("FROM sys.objects") || asked.holds("FROM sys.fulltext_catalogs") => {
+                let names = [Column::Text("what"), Column::Text("name"), Column::Int("own")];
+                let own = |what: &'static str, name: &'static str| {
+                    row(&[Cell::Text(what), Cell::Text(name), Cell::Int(Some(1))])
+                };
+                let known = [("table", "fathom_rows"), ("procedure", "fathom_loop")];
+                let known = known.into_iter().filter(|(_, name)| {
+                    asked.holds("FROM sys.objects")
+                        && made.contains(name)
+                        && asked.holds(&format!("'{name}'"))
+                });
+                let rows: Vec<Vec<u8>> = known.map(|(what, name)| own(what, name)).collect();
+                [columns(&names), rows.concat(), returned(rows.len() as u64)].concat()
             }
             Request::Call if asked.holds("sp_describe_undeclared_parameters") => failed(11_501, "ambiguous"),
             Request::Call if asked.holds("WHERE rec_num BETWEEN") => {

@@ -8,7 +8,7 @@ use crate::tds::recorded::{self, Calls, declares_what_it_sends, defined};
 use crate::tds::tls::{Encrypts, both};
 use crate::tds::types::Datum;
 use crate::tds::{Cell, Column, columns, failed, numbers, returned, row};
-use fathom_job::DatabaseKind;
+use fathom_job::{DatabaseKind, Reason};
 use fathom_runtime::Random;
 use fathom_sql::drive::Ending;
 use fathom_sql::drivers::sqlserver::Sqlserver;
@@ -28,6 +28,26 @@ fn a_load_arrives_byte_by_byte_and_is_read_back_the_same() {
     let texts = texts::of(KIND);
     let procedures = texts.procedures.expect("SQL Server has procedures").definitions;
     loaded.was_told(&[&texts.indexes, &texts.rules, &procedures, &texts.finish]);
+}
+
+#[test]
+fn a_load_into_a_database_that_is_not_empty_creates_nothing() {
+    let others = vec![
+        ("procedure", "purchase"),
+        ("trigger", "restock"),
+        ("fulltext catalog", "dvd_store"),
+        ("view", "mine"),
+    ];
+    let load = |peer: &Sqlserver| {
+        let refused = crate::shop::load_of_a_test(peer).expect_err("somebody has such objects");
+        assert_eq!(refused.reason, Reason::Settings);
+        let named =
+            "fulltext catalog `dvd_store`, procedure `purchase`, trigger `restock`; name an empty database";
+        assert!(refused.message.contains(named), "{refused}");
+    };
+    let peer = Loaded::beside(others, Encrypts::Never, load);
+    assert_eq!((peer.size(), peer.marks.len()), ((0, 0), 0));
+    assert!(peer.texts.iter().all(|text| !text.contains("CREATE")), "{:?}", peer.texts);
 }
 
 fn purchase() -> Operation {

@@ -19,6 +19,8 @@ use super::{
 #[derive(Default)]
 pub struct Loaded {
     pub tables: Vec<Table>,
+    /// What else is in the database, by what it is and its name.
+    pub others: Vec<(&'static str, &'static str)>,
     pub marks: Vec<Mark>,
     pub waiting: BTreeMap<usize, Vec<Waiting>>,
     /// Into which table a connection's bulk copy goes.
@@ -44,7 +46,16 @@ impl Loaded {
 
     /// The same, encrypted as told.
     pub fn over(encrypts: Encrypts, load: impl FnOnce(&Sqlserver)) -> Self {
-        let loaded = Arc::new(Mutex::new(Self::default()));
+        Self::beside(Vec::new(), encrypts, load)
+    }
+
+    /// The same on a peer that holds something else already.
+    pub fn beside(
+        others: Vec<(&'static str, &'static str)>,
+        encrypts: Encrypts,
+        load: impl FnOnce(&Sqlserver),
+    ) -> Self {
+        let loaded = Arc::new(Mutex::new(Self { others, ..Self::default() }));
         let told = Arc::clone(&loaded);
         let answer = move |asked: &Asked| Some(told.lock().expect("the peer is content").answer(asked));
         let peer = Peer::encrypted(encrypts, answer);
@@ -122,11 +133,31 @@ impl Loaded {
         finished(None)
     }
 
+    /// The objects of the database, as `objects.sql` asks for them. Of its own it tells the tables alone.
+    fn named(&self, text: &str) -> Vec<u8> {
+        let names = [Column::Text("what"), Column::Text("name"), Column::Int("own")];
+        let others = self.others.iter().map(|(what, name)| (*what, (*name).to_owned()));
+        let found = self.tables.iter().map(|table| ("table", table.name.clone())).chain(others);
+        let found = found.filter(|(what, _)| text.contains("catalogs") == what.ends_with("catalog"));
+        let found = found.filter(|(_, name)| text.contains(&format!("'{name}'")));
+        let rows: Vec<Vec<u8>> = found
+            .map(|(what, name)| {
+                let name: &'static str = name.leak();
+                row(&[Cell::Text(what), Cell::Text(name), Cell::Int(Some(0))])
+            })
+            .collect();
+        [columns(&names), rows.concat(), returned(rows.len() as u64)].concat()
+    }
+
     fn statement(&mut self, connection: usize, called: &Called) -> Vec<u8> {
         assert_eq!(called.name, "sp_executesql");
         let text = called.text("@stmt");
-        if text.contains("FROM sys.tables") {
-            return numbers(&[i64::from(self.texts.iter().any(|text| text.contains("load_steps")))]);
+        if text.contains("FROM sys.columns") {
+            let columns = if self.texts.iter().any(|text| text.contains("load_steps")) { 3 } else { 0 };
+            return numbers(&[columns, columns]);
+        }
+        if text.contains("FROM sys.objects") || text.contains("FROM sys.fulltext_catalogs") {
+            return self.named(text);
         }
         if text.starts_with("INSERT INTO load_steps") {
             let values = text.split(['(', ')']).nth(3).expect("values");

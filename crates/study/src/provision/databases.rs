@@ -212,6 +212,11 @@ impl Database {
         })
     }
 
+    /// Whether it is a server that runs already.
+    pub fn is_connected(&self) -> bool {
+        !self.json["connect"].is_null()
+    }
+
     /// The form that provisioning reads.
     pub fn to_json(&self) -> Value {
         self.json.clone()

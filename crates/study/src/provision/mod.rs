@@ -7,6 +7,7 @@ mod places;
 
 pub use databases::DATABASE_KEYS;
 pub(crate) use databases::Database;
+pub(crate) use observed::unseen;
 pub use observed::{observed, of_place};
 pub use places::PLACE_KEYS;
 pub(crate) use places::Place;

@@ -150,12 +150,10 @@ pub fn metrics() -> Vec<Metric> {
     all.extend([
         Metric::higher("resync_iops", "resync rate", "IOPS"),
         Metric::higher("resync_mb_per_s", "resync throughput", "MB/s"),
-        Metric::neutral("arrivals_per_second", "arrivals", "1/s"),
         Metric::lower("refused", "arrivals refused", ""),
         Metric::lower("late_ms", "mean lateness of the load generator", "ms"),
-        Metric::lower("backlog_max", "most arrivals waiting", ""),
-        Metric::lower("backlog_end", "arrivals waiting at the end", ""),
     ]);
+    all.extend(metrics::named(&["arrivals_per_second", "backlog_max", "backlog_end"]));
     all
 }
 

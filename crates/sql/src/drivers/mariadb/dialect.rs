@@ -31,7 +31,9 @@ pub static DIALECT: Dialect = Dialect {
     isolation: "read committed",
     one_writer: false,
     commits_definitions: true,
-    load_steps: "SELECT count(*) FROM information_schema.tables WHERE table_name = 'load_steps' AND table_schema = database()",
+    load_steps: "SELECT count(*), count(CASE WHEN column_name IN ('name', 'inserted', 'checksum') THEN 1 END)
+        FROM information_schema.columns WHERE table_name = 'load_steps' AND table_schema = database()",
+    objects: include_str!("objects.sql"),
     check: Some(("CHECK TABLE {}", 3)),
     // `innodb_data_file_buffering` decides from 11.0 on; before, `innodb_flush_method` (O_DIRECT, O_DIRECT_NO_FSYNC).
     past_the_system: |facts| {

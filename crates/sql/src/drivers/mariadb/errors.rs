@@ -61,8 +61,10 @@ fn kind_of(code: u16, message: &str) -> ErrorKind {
         1045 | 1698 | 1820 | 1862 | 1251 | 1524 | 3118 => ErrorKind::Authentication,
         // Database, table, column, procedure, command, privilege; read-only server; LOAD DATA LOCAL not allowed.
         1044 | 1142 | 1143 | 1370 | 1227 | 1290 | 1836 | 1148 | 4166 | 3948 => ErrorKind::Permission,
-        // Too many connections of all or of one user, no such database, host not allowed or blocked.
-        1040 | 1203 | 1226 | 1049 | 1129 | 1130 => ErrorKind::Refused,
+        // Too many connections of all or of one user.
+        1040 | 1203 | 1226 => ErrorKind::Crowded,
+        // No such database, host not allowed or blocked.
+        1049 | 1129 | 1130 => ErrorKind::Refused,
         // Keys, null, range, length, check, foreign keys, wrong values.
         1022 | 1048 | 1062 | 1169 | 1216 | 1217 | 1264 | 1265 | 1292 | 1364 | 1366 | 1406 | 1451 | 1452
         | 3819 | 4025 => ErrorKind::Constraint,
@@ -89,5 +91,8 @@ mod tests {
         assert_eq!(kind_of(1026, "Error writing file './x' (Errcode: 28)"), ErrorKind::Full);
         assert_eq!(kind_of(1026, "Error writing file './x' (Errcode: 5)"), ErrorKind::Other);
         assert_eq!(kind_of(1064, ""), ErrorKind::Other);
+        for many in [1040, 1203, 1226] {
+            assert_eq!(kind_of(many, ""), ErrorKind::Crowded);
+        }
     }
 }

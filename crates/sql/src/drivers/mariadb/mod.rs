@@ -46,11 +46,6 @@ impl Mariadb {
 
     fn options(&self) -> Result<OptsBuilder> {
         // Values that do not fit are errors, and times have no zone.
-        let mut session = vec!["SET SESSION sql_mode = 'TRADITIONAL', time_zone = '+00:00'"];
-        if self.to.kind == DatabaseKind::Mysql {
-            // Sizes of tables are otherwise those of a day ago.
-            session.push("SET SESSION information_schema_stats_expiry = 0");
-        }
         let options = OptsBuilder::new()
             .user(Some(&self.to.user))
             .pass(self.to.password.as_deref())
@@ -63,7 +58,7 @@ impl Mariadb {
             .write_timeout(self.to.timeout())
             // Statements live as long as the session; texts are distinguished here.
             .stmt_cache_size(0);
-        let options = options.init(session);
+        let options = options.init(vec!["SET SESSION sql_mode = 'TRADITIONAL', time_zone = '+00:00'"]);
         match &self.to.address {
             Address::Socket(path) => Ok(options.socket(Some(path.to_string_lossy()))),
             Address::Tcp(host, port) => Ok(options.ip_or_hostname(Some(host)).tcp_port(*port)),
@@ -88,6 +83,11 @@ impl Mariadb {
         }
         let mut conn = opened.map_err(|failed| self.unreachable(&failed))?;
         self.check_kind(&mut conn)?;
+        if self.to.kind == DatabaseKind::Mysql {
+            // Sizes of tables are otherwise those of a day ago. Not before it is known who answers: MariaDB has no such variable.
+            let set = conn.query_drop("SET SESSION information_schema_stats_expiry = 0");
+            set.map_err(|failed| error(self.title(), &failed))?;
+        }
         Ok(conn)
     }
 

@@ -39,7 +39,9 @@ pub static DIALECT: Dialect = Dialect {
     isolation: "read committed",
     one_writer: false,
     commits_definitions: false,
-    load_steps: "SELECT count(*) FROM pg_tables WHERE tablename = 'load_steps' AND schemaname = ANY (current_schemas(false))",
+    load_steps: "SELECT count(*), count(CASE WHEN column_name IN ('name', 'inserted', 'checksum') THEN 1 END)
+        FROM information_schema.columns WHERE table_name = 'load_steps' AND table_schema = current_schema()",
+    objects: include_str!("objects.sql"),
     // It checks pages as they are read, if it has checksums.
     check: None,
     past_the_system: |_| false,

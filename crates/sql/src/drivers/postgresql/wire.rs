@@ -265,7 +265,8 @@ fn kind_of(code: &str) -> ErrorKind {
         // Cancelled by statement_timeout; sent away by lock or idle timeouts.
         "57014" | "25P03" | "57P05" => ErrorKind::Timeout,
         "57P01" | "57P02" => ErrorKind::Lost,
-        "53300" | "57P03" | "3D000" => ErrorKind::Refused,
+        "53300" => ErrorKind::Crowded,
+        "57P03" | "3D000" => ErrorKind::Refused,
         "XX001" | "XX002" => ErrorKind::Corrupt,
         _ => match code.get(..2) {
             Some("28") => ErrorKind::Authentication,
@@ -330,6 +331,7 @@ mod tests {
         assert_eq!(error.to_string(), "PostgreSQL: deadlock detected (two wait)");
         assert_eq!(kind_of("23505"), ErrorKind::Constraint);
         assert_eq!(kind_of("53100"), ErrorKind::Full);
+        assert_eq!(kind_of("53300"), ErrorKind::Crowded);
         assert_eq!(kind_of("28P01"), ErrorKind::Authentication);
         assert_eq!(kind_of(""), ErrorKind::Other);
     }

@@ -30,7 +30,9 @@ pub static DIALECT: Dialect = Dialect {
     isolation: "serializable, one writer at a time",
     one_writer: true,
     commits_definitions: false,
-    load_steps: "SELECT count(*) FROM sqlite_master WHERE type = 'table' AND name = 'load_steps'",
+    load_steps: "SELECT count(*), count(CASE WHEN name IN ('name', 'inserted', 'checksum') THEN 1 END)
+        FROM pragma_table_info('load_steps')",
+    objects: include_str!("objects.sql"),
     check: Some(("PRAGMA integrity_check", 0)),
     past_the_system: |_| false,
     questions: include_str!("watch.sql"),

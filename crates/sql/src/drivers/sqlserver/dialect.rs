@@ -33,7 +33,9 @@ pub static DIALECT: Dialect = Dialect {
     isolation: "read committed",
     one_writer: false,
     commits_definitions: false,
-    load_steps: "SELECT count(*) FROM sys.tables WHERE name = 'load_steps'",
+    load_steps: "SELECT count(*), count(CASE WHEN name IN ('name', 'inserted', 'checksum') THEN 1 END)
+        FROM sys.columns WHERE object_id = OBJECT_ID(QUOTENAME(SCHEMA_NAME()) + '.load_steps')",
+    objects: include_str!("objects.sql"),
     // It checks pages as they are read.
     check: None,
     // FILE_FLAG_NO_BUFFERING, O_DIRECT on Linux; it has no setting for it.

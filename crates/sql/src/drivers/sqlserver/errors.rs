@@ -70,8 +70,10 @@ fn kind_of(code: u32) -> ErrorKind {
         18_450..=18_470 | 18_486..=18_488 => ErrorKind::Authentication,
         // The last four: of procedures and commands that only administrators may run.
         229 | 230 | 262 | 297 | 300 | 3906 | 916 | 2571 | 15_003 | 15_247 | 8104 => ErrorKind::Permission,
-        // No such database, too many connections, starting or paused.
-        4060 | 911 | 17_809 | 10_928 | 40_613 | 18_401 | 17_142 => ErrorKind::Refused,
+        // Too many connections; in a cloud too many workers or sessions of a database, or of the pool it is in.
+        17_809 | 10_928 | 10_936 => ErrorKind::Crowded,
+        // No such database, starting or paused.
+        4060 | 911 | 40_613 | 18_401 | 17_142 => ErrorKind::Refused,
         // Duplicate keys, null, check and foreign keys, truncation, overflow, conversion.
         2601 | 2627 | 515 | 547 | 8152 | 2628 | 220 | 8115 | 245 | 8114 | 4815 => ErrorKind::Constraint,
         // File group or log full, disk full, out of memory.
@@ -97,5 +99,6 @@ mod tests {
         assert_eq!(kind_of(9002), ErrorKind::Full);
         assert_eq!(kind_of(824), ErrorKind::Corrupt);
         assert_eq!(kind_of(102), ErrorKind::Other);
+        assert_eq!(kind_of(17_809), ErrorKind::Crowded);
     }
 }

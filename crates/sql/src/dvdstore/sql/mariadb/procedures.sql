@@ -4,8 +4,8 @@
 --: purchase
 -- Products come without repetition and sorted, so that two purchases cannot wait for each other. A product that is short ends
 -- the transaction, after the order was added, with order number 0.
-DROP PROCEDURE IF EXISTS purchase;
 CREATE PROCEDURE purchase(IN customer int, IN items json, IN quantities json)
+COMMENT 'made by Fathom'
 BEGIN
     DECLARE placed, item, wanted, place, length, short int DEFAULT 0;
     DECLARE net, levy decimal(12, 2);

@@ -33,9 +33,9 @@ SET foreign_key_checks = 1;
 
 --: restock
 -- Fewer than 3 left: 250 more come, 2,500 of a popular product, and `reorder` remembers it.
-DROP TRIGGER IF EXISTS restock;
 CREATE TRIGGER restock BEFORE UPDATE ON inventory FOR EACH ROW
 BEGIN
+    -- A trigger has no comment of its own: made by Fathom.
     DECLARE more int DEFAULT CASE WHEN NEW.prod_id % 10000 = 0 THEN 2500 ELSE 250 END;
     IF NEW.quan_in_stock < 3 AND NEW.quan_in_stock < OLD.quan_in_stock THEN
         INSERT INTO reorder (prod_id, date_low, quan_low, date_reordered, quan_reordered)

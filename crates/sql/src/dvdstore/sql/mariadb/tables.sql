@@ -24,7 +24,7 @@ CREATE TABLE IF NOT EXISTS customers (
     income               int,
     gender               char(1),
     PRIMARY KEY (customerid)
-) ENGINE = InnoDB DEFAULT CHARSET = latin1 COLLATE = latin1_bin;
+) ENGINE = InnoDB DEFAULT CHARSET = latin1 COLLATE = latin1_bin COMMENT = 'made by Fathom';
 
 CREATE TABLE IF NOT EXISTS orders (
     orderid     int            NOT NULL AUTO_INCREMENT,
@@ -34,7 +34,7 @@ CREATE TABLE IF NOT EXISTS orders (
     tax         decimal(12, 2) NOT NULL,
     totalamount decimal(12, 2) NOT NULL,
     PRIMARY KEY (orderid)
-) ENGINE = InnoDB DEFAULT CHARSET = latin1 COLLATE = latin1_bin;
+) ENGINE = InnoDB DEFAULT CHARSET = latin1 COLLATE = latin1_bin COMMENT = 'made by Fathom';
 
 CREATE TABLE IF NOT EXISTS orderlines (
     orderid     int      NOT NULL,
@@ -43,20 +43,20 @@ CREATE TABLE IF NOT EXISTS orderlines (
     quantity    smallint NOT NULL,
     orderdate   date     NOT NULL,
     PRIMARY KEY (orderid, orderlineid)
-) ENGINE = InnoDB DEFAULT CHARSET = latin1 COLLATE = latin1_bin;
+) ENGINE = InnoDB DEFAULT CHARSET = latin1 COLLATE = latin1_bin COMMENT = 'made by Fathom';
 
 CREATE TABLE IF NOT EXISTS cust_hist (
     customerid int NOT NULL,
     orderid    int NOT NULL,
     prod_id    int NOT NULL,
     PRIMARY KEY (customerid, prod_id, orderid)
-) ENGINE = InnoDB DEFAULT CHARSET = latin1 COLLATE = latin1_bin;
+) ENGINE = InnoDB DEFAULT CHARSET = latin1 COLLATE = latin1_bin COMMENT = 'made by Fathom';
 
 CREATE TABLE IF NOT EXISTS categories (
     category     smallint    NOT NULL,
     categoryname varchar(50) NOT NULL,
     PRIMARY KEY (category)
-) ENGINE = InnoDB DEFAULT CHARSET = latin1 COLLATE = latin1_bin;
+) ENGINE = InnoDB DEFAULT CHARSET = latin1 COLLATE = latin1_bin COMMENT = 'made by Fathom';
 
 -- Not in a binary collation as the others: a full-text index built over rows that are there already finds none of them then
 -- (seen with MariaDB 10.11.19).
@@ -70,7 +70,7 @@ CREATE TABLE IF NOT EXISTS products (
     common_prod_id  int            NOT NULL,
     membership_item smallint       NOT NULL,
     PRIMARY KEY (prod_id)
-) ENGINE = InnoDB DEFAULT CHARSET = latin1 COLLATE = latin1_general_cs;
+) ENGINE = InnoDB DEFAULT CHARSET = latin1 COLLATE = latin1_general_cs COMMENT = 'made by Fathom';
 
 CREATE TABLE IF NOT EXISTS inventory (
     prod_id       int NOT NULL,
@@ -78,7 +78,7 @@ CREATE TABLE IF NOT EXISTS inventory (
     sales         int NOT NULL,
     quan_received int NOT NULL,
     PRIMARY KEY (prod_id)
-) ENGINE = InnoDB DEFAULT CHARSET = latin1 COLLATE = latin1_bin;
+) ENGINE = InnoDB DEFAULT CHARSET = latin1 COLLATE = latin1_bin COMMENT = 'made by Fathom';
 
 CREATE TABLE IF NOT EXISTS reorder (
     prod_id        int  NOT NULL,
@@ -87,14 +87,14 @@ CREATE TABLE IF NOT EXISTS reorder (
     date_reordered date,
     quan_reordered int,
     date_expected  date
-) ENGINE = InnoDB DEFAULT CHARSET = latin1 COLLATE = latin1_bin;
+) ENGINE = InnoDB DEFAULT CHARSET = latin1 COLLATE = latin1_bin COMMENT = 'made by Fathom';
 
 CREATE TABLE IF NOT EXISTS membership (
     customerid     int      NOT NULL,
     membershiptype smallint NOT NULL,
     expiredate     date     NOT NULL,
     PRIMARY KEY (customerid)
-) ENGINE = InnoDB DEFAULT CHARSET = latin1 COLLATE = latin1_bin;
+) ENGINE = InnoDB DEFAULT CHARSET = latin1 COLLATE = latin1_bin COMMENT = 'made by Fathom';
 
 CREATE TABLE IF NOT EXISTS reviews (
     review_id      int           NOT NULL AUTO_INCREMENT,
@@ -105,7 +105,7 @@ CREATE TABLE IF NOT EXISTS reviews (
     review_summary varchar(50)   NOT NULL,
     review_text    varchar(1000) NOT NULL,
     PRIMARY KEY (review_id)
-) ENGINE = InnoDB DEFAULT CHARSET = latin1 COLLATE = latin1_bin;
+) ENGINE = InnoDB DEFAULT CHARSET = latin1 COLLATE = latin1_bin COMMENT = 'made by Fathom';
 
 CREATE TABLE IF NOT EXISTS reviews_helpfulness (
     reviews_helpfulness_id bigint   NOT NULL AUTO_INCREMENT,
@@ -113,4 +113,4 @@ CREATE TABLE IF NOT EXISTS reviews_helpfulness (
     customerid             int      NOT NULL,
     helpfulness            smallint NOT NULL,
     PRIMARY KEY (reviews_helpfulness_id)
-) ENGINE = InnoDB DEFAULT CHARSET = latin1 COLLATE = latin1_bin;
+) ENGINE = InnoDB DEFAULT CHARSET = latin1 COLLATE = latin1_bin COMMENT = 'made by Fathom';

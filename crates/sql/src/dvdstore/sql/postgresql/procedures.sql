@@ -3,7 +3,7 @@
 --: purchase
 -- Products come without repetition and sorted, so that two purchases cannot wait for each other. A product that is short ends
 -- the transaction with code FT002, after the order was added.
-CREATE OR REPLACE FUNCTION purchase(customer integer, items integer[], quantities integer[]) RETURNS integer
+CREATE FUNCTION purchase(customer integer, items integer[], quantities integer[]) RETURNS integer
 LANGUAGE plpgsql AS $$
 DECLARE
     net    numeric;

@@ -28,7 +28,7 @@ ALTER TABLE reviews_helpfulness ADD FOREIGN KEY (review_id) REFERENCES reviews O
 
 --: restock
 -- Fewer than 3 left: 250 more come, 2,500 of a popular product, and `reorder` remembers it.
-CREATE OR REPLACE FUNCTION restock() RETURNS trigger LANGUAGE plpgsql AS $$
+CREATE FUNCTION restock() RETURNS trigger LANGUAGE plpgsql AS $$
 DECLARE
     more integer := CASE WHEN NEW.prod_id % 10000 = 0 THEN 2500 ELSE 250 END;
 BEGIN
@@ -39,4 +39,4 @@ BEGIN
     END IF;
     RETURN NEW;
 END $$;
-CREATE OR REPLACE TRIGGER restock BEFORE UPDATE ON inventory FOR EACH ROW EXECUTE FUNCTION restock();
+CREATE TRIGGER restock BEFORE UPDATE ON inventory FOR EACH ROW EXECUTE FUNCTION restock();

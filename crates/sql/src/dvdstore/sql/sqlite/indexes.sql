@@ -1,33 +1,33 @@
 -- Indexes beside the keys, built after the load. Each is a part of the load by itself: `--: name` begins one.
 
 --: customers_username
-CREATE UNIQUE INDEX IF NOT EXISTS customers_username ON customers (username);
+CREATE UNIQUE INDEX customers_username ON customers (username);
 
 --: orders_customer
-CREATE INDEX IF NOT EXISTS orders_customer ON orders (customerid);
+CREATE INDEX orders_customer ON orders (customerid);
 
 --: products_category
-CREATE INDEX IF NOT EXISTS products_category ON products (category, special);
+CREATE INDEX products_category ON products (category, special);
 
 --: products_membership
-CREATE INDEX IF NOT EXISTS products_membership ON products (membership_item);
+CREATE INDEX products_membership ON products (membership_item);
 
 --: products_text
 -- The full-text index of titles and actors; products themselves never change.
-CREATE VIRTUAL TABLE IF NOT EXISTS products_text USING fts5 (title, actor, content = 'products', content_rowid = 'prod_id');
+CREATE VIRTUAL TABLE products_text USING fts5 (title, actor, content = 'products', content_rowid = 'prod_id');
 INSERT INTO products_text (products_text) VALUES ('rebuild');
 
 --: reorder_product
-CREATE INDEX IF NOT EXISTS reorder_product ON reorder (prod_id);
+CREATE INDEX reorder_product ON reorder (prod_id);
 
 --: reviews_stars
-CREATE INDEX IF NOT EXISTS reviews_stars ON reviews (prod_id, stars);
+CREATE INDEX reviews_stars ON reviews (prod_id, stars);
 
 --: reviews_date
-CREATE INDEX IF NOT EXISTS reviews_date ON reviews (prod_id, review_date);
+CREATE INDEX reviews_date ON reviews (prod_id, review_date);
 
 --: helpfulness_review
-CREATE INDEX IF NOT EXISTS helpfulness_review ON reviews_helpfulness (review_id);
+CREATE INDEX helpfulness_review ON reviews_helpfulness (review_id);
 
 --: helpfulness_customer
-CREATE INDEX IF NOT EXISTS helpfulness_customer ON reviews_helpfulness (customerid);
+CREATE INDEX helpfulness_customer ON reviews_helpfulness (customerid);

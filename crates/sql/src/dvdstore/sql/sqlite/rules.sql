@@ -2,7 +2,7 @@
 
 --: restock
 -- Fewer than 3 left: 250 more come, 2,500 of a popular product, and `reorder` remembers it.
-CREATE TRIGGER IF NOT EXISTS restock AFTER UPDATE OF quan_in_stock ON inventory
+CREATE TRIGGER restock AFTER UPDATE OF quan_in_stock ON inventory
 WHEN NEW.quan_in_stock < 3 AND NEW.quan_in_stock < OLD.quan_in_stock
 BEGIN
     INSERT INTO reorder (prod_id, date_low, quan_low, date_reordered, quan_reordered)

@@ -2,7 +2,7 @@
 -- `quan_received` is this workload's own: what was ever in stock before the first restock, so that stock and sales can be
 -- checked. Foreign keys can only be declared here; they are enforced during the load too.
 
-CREATE TABLE IF NOT EXISTS customers (
+CREATE TABLE customers (
     customerid           integer PRIMARY KEY,
     firstname            text    NOT NULL,
     lastname             text    NOT NULL,
@@ -25,7 +25,7 @@ CREATE TABLE IF NOT EXISTS customers (
     gender               text
 );
 
-CREATE TABLE IF NOT EXISTS orders (
+CREATE TABLE orders (
     orderid     integer PRIMARY KEY,
     orderdate   integer NOT NULL,
     customerid  integer,
@@ -35,7 +35,7 @@ CREATE TABLE IF NOT EXISTS orders (
     FOREIGN KEY (customerid) REFERENCES customers (customerid) ON DELETE SET NULL
 );
 
-CREATE TABLE IF NOT EXISTS orderlines (
+CREATE TABLE orderlines (
     orderid     integer NOT NULL,
     orderlineid integer NOT NULL,
     prod_id     integer NOT NULL,
@@ -45,7 +45,7 @@ CREATE TABLE IF NOT EXISTS orderlines (
     FOREIGN KEY (orderid) REFERENCES orders (orderid) ON DELETE CASCADE
 ) WITHOUT ROWID;
 
-CREATE TABLE IF NOT EXISTS cust_hist (
+CREATE TABLE cust_hist (
     customerid integer NOT NULL,
     orderid    integer NOT NULL,
     prod_id    integer NOT NULL,
@@ -53,13 +53,13 @@ CREATE TABLE IF NOT EXISTS cust_hist (
     FOREIGN KEY (customerid) REFERENCES customers (customerid) ON DELETE CASCADE
 ) WITHOUT ROWID;
 
-CREATE TABLE IF NOT EXISTS categories (
+CREATE TABLE categories (
     category     integer NOT NULL,
     categoryname text    NOT NULL,
     PRIMARY KEY (category)
 ) WITHOUT ROWID;
 
-CREATE TABLE IF NOT EXISTS products (
+CREATE TABLE products (
     prod_id         integer NOT NULL,
     category        integer NOT NULL,
     title           text    NOT NULL,
@@ -71,7 +71,7 @@ CREATE TABLE IF NOT EXISTS products (
     PRIMARY KEY (prod_id)
 );
 
-CREATE TABLE IF NOT EXISTS inventory (
+CREATE TABLE inventory (
     prod_id       integer NOT NULL,
     quan_in_stock integer NOT NULL,
     sales         integer NOT NULL,
@@ -79,7 +79,7 @@ CREATE TABLE IF NOT EXISTS inventory (
     PRIMARY KEY (prod_id)
 );
 
-CREATE TABLE IF NOT EXISTS reorder (
+CREATE TABLE reorder (
     prod_id        integer NOT NULL,
     date_low       integer NOT NULL,
     quan_low       integer NOT NULL,
@@ -88,7 +88,7 @@ CREATE TABLE IF NOT EXISTS reorder (
     date_expected  integer
 );
 
-CREATE TABLE IF NOT EXISTS membership (
+CREATE TABLE membership (
     customerid     integer NOT NULL,
     membershiptype integer NOT NULL,
     expiredate     integer NOT NULL,
@@ -96,7 +96,7 @@ CREATE TABLE IF NOT EXISTS membership (
     FOREIGN KEY (customerid) REFERENCES customers (customerid) ON DELETE CASCADE
 ) WITHOUT ROWID;
 
-CREATE TABLE IF NOT EXISTS reviews (
+CREATE TABLE reviews (
     review_id      integer PRIMARY KEY,
     prod_id        integer NOT NULL,
     review_date    integer NOT NULL,
@@ -107,7 +107,7 @@ CREATE TABLE IF NOT EXISTS reviews (
     FOREIGN KEY (customerid) REFERENCES customers (customerid) ON DELETE CASCADE
 );
 
-CREATE TABLE IF NOT EXISTS reviews_helpfulness (
+CREATE TABLE reviews_helpfulness (
     reviews_helpfulness_id integer PRIMARY KEY,
     review_id              integer NOT NULL,
     customerid             integer NOT NULL,

@@ -4,6 +4,7 @@ CREATE PROCEDURE fathom_loop(
     IN begun INT, IN most INT, IN per_transaction INT, IN milliseconds INT,
     IN a_payload MEDIUMTEXT CHARACTER SET ascii
 )
+COMMENT 'made by Fathom'
 BEGIN
     DECLARE done INT DEFAULT begun;
     DECLARE uncommitted INT DEFAULT 0;

@@ -6,6 +6,7 @@ CREATE PROCEDURE fathom_loop(
     IN a_status CHAR(1), IN a_owflag CHAR(3), IN a_ordrec CHAR(8), IN a_firmid CHAR(5), IN a_checkord BINARY(16),
     IN a_branchid CHAR(5)
 )
+COMMENT 'made by Fathom'
 BEGIN
     DECLARE done INT DEFAULT begun;
     DECLARE uncommitted INT DEFAULT 0;

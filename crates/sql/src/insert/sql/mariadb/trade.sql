@@ -15,4 +15,4 @@ CREATE TABLE fathom_rows (
     checkord BINARY(16),
     branchid CHAR(5),
     sj       DATETIME DEFAULT CURRENT_TIMESTAMP
-) ENGINE = InnoDB
+) ENGINE = InnoDB COMMENT = 'made by Fathom'

@@ -22,4 +22,5 @@ BEGIN
             EXIT WHEN done >= most OR clock_timestamp() >= ends;
         END IF;
     END LOOP;
-END $$
+END $$;
+COMMENT ON PROCEDURE fathom_loop IS 'made by Fathom'

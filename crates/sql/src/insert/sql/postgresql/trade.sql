@@ -15,4 +15,5 @@ CREATE TABLE fathom_rows (
     checkord bytea,
     branchid char(5),
     sj       timestamp DEFAULT CURRENT_TIMESTAMP
-)
+);
+COMMENT ON TABLE fathom_rows IS 'made by Fathom'

@@ -5,6 +5,7 @@ CREATE PROCEDURE fathom_loop (
 )
 AS
 BEGIN
+    -- A procedure has no comment of its own: made by Fathom.
     -- Without it the server would tell of every row.
     SET NOCOUNT ON;
     DECLARE @done int = @begun, @uncommitted int = 0, @over int = 0;

@@ -1,1 +1,1 @@
-CREATE TABLE fathom_rows (rec_num int NOT NULL PRIMARY KEY, payload varchar(max) NOT NULL)
+CREATE TABLE fathom_rows (rec_num int NOT NULL CONSTRAINT made_by_fathom PRIMARY KEY, payload varchar(max) NOT NULL)

@@ -1,5 +1,5 @@
 CREATE TABLE fathom_rows (
-    rec_num  int NOT NULL PRIMARY KEY,
+    rec_num  int NOT NULL CONSTRAINT made_by_fathom PRIMARY KEY,
     date     char(8),
     time     char(8),
     reff     char(10),

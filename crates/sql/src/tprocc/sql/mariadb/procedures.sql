@@ -3,10 +3,10 @@
 
 --: place_order
 -- New-Order. An item that does not exist ends the transaction, after the work was done, with order number 0.
-DROP PROCEDURE IF EXISTS place_order;
 CREATE PROCEDURE place_order(
     IN warehouse_id int, IN district_id int, IN customer_id int, IN items json, IN supplies json, IN quantities json
 )
+COMMENT 'made by Fathom'
 BEGIN
     DECLARE order_id, item_id, supply_id, wanted, place, length, missing int DEFAULT 0;
     DECLARE tax, discount decimal(8, 4);
@@ -69,11 +69,11 @@ END;
 
 --: pay
 -- Payment, by the customer's number, or by last name if the number is 0. The rows everybody wants come last.
-DROP PROCEDURE IF EXISTS pay;
 CREATE PROCEDURE pay(
     IN warehouse_id int, IN district_id int, IN customer_warehouse int, IN customer_district int,
     IN customer_id int, IN last_name varchar(16) CHARACTER SET latin1 COLLATE latin1_bin, IN amount decimal(12, 2)
 )
+COMMENT 'made by Fathom'
 BEGIN
     DECLARE middle int DEFAULT 0;
     START TRANSACTION;
@@ -110,11 +110,11 @@ END;
 
 --: order_status
 -- Order-Status: the lines of a customer's last order.
-DROP PROCEDURE IF EXISTS order_status;
 CREATE PROCEDURE order_status(
     IN warehouse_id int, IN district_id int, IN customer_id int,
     IN last_name varchar(16) CHARACTER SET latin1 COLLATE latin1_bin
 )
+COMMENT 'made by Fathom'
 BEGIN
     DECLARE middle int DEFAULT 0;
     DECLARE balance decimal(12, 2);
@@ -138,8 +138,8 @@ END;
 
 --: deliver
 -- Delivery: the oldest order of each district that waits.
-DROP PROCEDURE IF EXISTS deliver;
 CREATE PROCEDURE deliver(IN warehouse_id int, IN carrier int)
+COMMENT 'made by Fathom'
 BEGIN
     DECLARE district, delivered int DEFAULT 0;
     DECLARE order_id, customer_id int;
@@ -172,8 +172,8 @@ END;
 
 --: stock_level
 -- Stock-Level: items of the district's last 20 orders of which little is left.
-DROP PROCEDURE IF EXISTS stock_level;
 CREATE PROCEDURE stock_level(IN warehouse_id int, IN district_id int, IN threshold int)
+COMMENT 'made by Fathom'
 BEGIN
     SELECT count(DISTINCT s_i_id)
     FROM district

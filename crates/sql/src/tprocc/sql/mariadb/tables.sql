@@ -12,7 +12,7 @@ CREATE TABLE IF NOT EXISTS warehouse (
     w_tax      decimal(4, 4)  NOT NULL,
     w_ytd      decimal(12, 2) NOT NULL,
     PRIMARY KEY (w_id)
-) ENGINE = InnoDB DEFAULT CHARSET = latin1 COLLATE = latin1_bin;
+) ENGINE = InnoDB DEFAULT CHARSET = latin1 COLLATE = latin1_bin COMMENT = 'made by Fathom';
 
 CREATE TABLE IF NOT EXISTS district (
     d_w_id      int            NOT NULL,
@@ -27,7 +27,7 @@ CREATE TABLE IF NOT EXISTS district (
     d_ytd       decimal(12, 2) NOT NULL,
     d_next_o_id int            NOT NULL,
     PRIMARY KEY (d_w_id, d_id)
-) ENGINE = InnoDB DEFAULT CHARSET = latin1 COLLATE = latin1_bin;
+) ENGINE = InnoDB DEFAULT CHARSET = latin1 COLLATE = latin1_bin COMMENT = 'made by Fathom';
 
 CREATE TABLE IF NOT EXISTS customer (
     c_w_id         int            NOT NULL,
@@ -52,7 +52,7 @@ CREATE TABLE IF NOT EXISTS customer (
     c_delivery_cnt int            NOT NULL,
     c_data         varchar(500)   NOT NULL,
     PRIMARY KEY (c_w_id, c_d_id, c_id)
-) ENGINE = InnoDB DEFAULT CHARSET = latin1 COLLATE = latin1_bin;
+) ENGINE = InnoDB DEFAULT CHARSET = latin1 COLLATE = latin1_bin COMMENT = 'made by Fathom';
 
 CREATE TABLE IF NOT EXISTS history (
     h_c_w_id int           NOT NULL,
@@ -63,7 +63,7 @@ CREATE TABLE IF NOT EXISTS history (
     h_date   datetime      NOT NULL,
     h_amount decimal(6, 2) NOT NULL,
     h_data   varchar(24)   NOT NULL
-) ENGINE = InnoDB DEFAULT CHARSET = latin1 COLLATE = latin1_bin;
+) ENGINE = InnoDB DEFAULT CHARSET = latin1 COLLATE = latin1_bin COMMENT = 'made by Fathom';
 
 CREATE TABLE IF NOT EXISTS item (
     i_id    int           NOT NULL,
@@ -72,7 +72,7 @@ CREATE TABLE IF NOT EXISTS item (
     i_price decimal(5, 2) NOT NULL,
     i_data  varchar(50)   NOT NULL,
     PRIMARY KEY (i_id)
-) ENGINE = InnoDB DEFAULT CHARSET = latin1 COLLATE = latin1_bin;
+) ENGINE = InnoDB DEFAULT CHARSET = latin1 COLLATE = latin1_bin COMMENT = 'made by Fathom';
 
 CREATE TABLE IF NOT EXISTS stock (
     s_w_id       int         NOT NULL,
@@ -93,7 +93,7 @@ CREATE TABLE IF NOT EXISTS stock (
     s_remote_cnt int         NOT NULL,
     s_data       varchar(50) NOT NULL,
     PRIMARY KEY (s_w_id, s_i_id)
-) ENGINE = InnoDB DEFAULT CHARSET = latin1 COLLATE = latin1_bin;
+) ENGINE = InnoDB DEFAULT CHARSET = latin1 COLLATE = latin1_bin COMMENT = 'made by Fathom';
 
 CREATE TABLE IF NOT EXISTS orders (
     o_w_id       int      NOT NULL,
@@ -105,14 +105,14 @@ CREATE TABLE IF NOT EXISTS orders (
     o_ol_cnt     smallint NOT NULL,
     o_all_local  smallint NOT NULL,
     PRIMARY KEY (o_w_id, o_d_id, o_id)
-) ENGINE = InnoDB DEFAULT CHARSET = latin1 COLLATE = latin1_bin;
+) ENGINE = InnoDB DEFAULT CHARSET = latin1 COLLATE = latin1_bin COMMENT = 'made by Fathom';
 
 CREATE TABLE IF NOT EXISTS new_order (
     no_w_id int      NOT NULL,
     no_d_id smallint NOT NULL,
     no_o_id int      NOT NULL,
     PRIMARY KEY (no_w_id, no_d_id, no_o_id)
-) ENGINE = InnoDB DEFAULT CHARSET = latin1 COLLATE = latin1_bin;
+) ENGINE = InnoDB DEFAULT CHARSET = latin1 COLLATE = latin1_bin COMMENT = 'made by Fathom';
 
 CREATE TABLE IF NOT EXISTS order_line (
     ol_w_id        int           NOT NULL,
@@ -126,4 +126,4 @@ CREATE TABLE IF NOT EXISTS order_line (
     ol_amount      decimal(6, 2) NOT NULL,
     ol_dist_info   char(24)      NOT NULL,
     PRIMARY KEY (ol_w_id, ol_d_id, ol_o_id, ol_number)
-) ENGINE = InnoDB DEFAULT CHARSET = latin1 COLLATE = latin1_bin;
+) ENGINE = InnoDB DEFAULT CHARSET = latin1 COLLATE = latin1_bin COMMENT = 'made by Fathom';

@@ -3,7 +3,7 @@
 
 --: place_order
 -- New-Order. An item that does not exist ends the transaction with code FT001, after the work was done.
-CREATE OR REPLACE FUNCTION place_order(
+CREATE FUNCTION place_order(
     warehouse_id integer, district_id integer, customer_id integer,
     items integer[], supplies integer[], quantities integer[],
     OUT order_id integer, OUT total numeric
@@ -59,7 +59,7 @@ END $$;
 
 --: pay
 -- Payment, by the customer's number, or by last name if the number is 0. The rows everybody wants come last.
-CREATE OR REPLACE FUNCTION pay(
+CREATE FUNCTION pay(
     warehouse_id integer, district_id integer, customer_warehouse integer, customer_district integer,
     INOUT customer_id integer, last_name varchar, amount numeric,
     OUT balance numeric, OUT credit char(2)
@@ -100,7 +100,7 @@ END $$;
 
 --: order_status
 -- Order-Status: the lines of a customer's last order.
-CREATE OR REPLACE FUNCTION order_status(
+CREATE FUNCTION order_status(
     warehouse_id integer, district_id integer, customer_id integer, last_name varchar
 ) RETURNS TABLE (order_id integer, item integer, supply integer, quantity smallint, amount numeric, delivered timestamp)
 LANGUAGE plpgsql STABLE AS $$
@@ -129,7 +129,7 @@ END $$;
 --: deliver
 -- Delivery: the oldest order of each district that waits. Two deliveries of one warehouse take turns at its rows: a
 -- delivery that skipped what another had locked could leave a gap behind.
-CREATE OR REPLACE FUNCTION deliver(warehouse_id integer, carrier integer) RETURNS bigint
+CREATE FUNCTION deliver(warehouse_id integer, carrier integer) RETURNS bigint
 LANGUAGE plpgsql AS $$
 DECLARE
     orders_delivered bigint;
@@ -171,7 +171,7 @@ END $$;
 -- lines these orders have: bounds from subqueries count as a narrow range, and OFFSET 0 has each line ask for its item. As
 -- plain joins the estimate is a ninth of the district's lines, for which some sessions read the whole warehouse's stock and
 -- all compile the plan (JIT) at every call: ten times the time.
-CREATE OR REPLACE FUNCTION stock_level(warehouse_id integer, district_id integer, threshold integer) RETURNS bigint
+CREATE FUNCTION stock_level(warehouse_id integer, district_id integer, threshold integer) RETURNS bigint
 LANGUAGE plpgsql STABLE AS $$ BEGIN RETURN (
     SELECT count(DISTINCT s_i_id)
     FROM order_line

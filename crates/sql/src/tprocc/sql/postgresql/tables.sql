@@ -1,7 +1,7 @@
 -- The nine tables. Keys and indexes follow after the load (indexes.sql). The rows of warehouse and district are updated by
 -- every payment and order: a low fill factor leaves room beside each for its newer versions.
 
-CREATE TABLE IF NOT EXISTS warehouse (
+CREATE TABLE warehouse (
     w_id       integer       NOT NULL,
     w_name     varchar(10)   NOT NULL,
     w_street_1 varchar(20)   NOT NULL,
@@ -13,7 +13,7 @@ CREATE TABLE IF NOT EXISTS warehouse (
     w_ytd      numeric(12, 2) NOT NULL
 ) WITH (fillfactor = 10);
 
-CREATE TABLE IF NOT EXISTS district (
+CREATE TABLE district (
     d_w_id      integer       NOT NULL,
     d_id        smallint      NOT NULL,
     d_name      varchar(10)   NOT NULL,
@@ -27,7 +27,7 @@ CREATE TABLE IF NOT EXISTS district (
     d_next_o_id integer       NOT NULL
 ) WITH (fillfactor = 10);
 
-CREATE TABLE IF NOT EXISTS customer (
+CREATE TABLE customer (
     c_w_id         integer       NOT NULL,
     c_d_id         smallint      NOT NULL,
     c_id           integer       NOT NULL,
@@ -51,7 +51,7 @@ CREATE TABLE IF NOT EXISTS customer (
     c_data         varchar(500)  NOT NULL
 );
 
-CREATE TABLE IF NOT EXISTS history (
+CREATE TABLE history (
     h_c_w_id integer      NOT NULL,
     h_c_d_id smallint     NOT NULL,
     h_c_id   integer      NOT NULL,
@@ -62,7 +62,7 @@ CREATE TABLE IF NOT EXISTS history (
     h_data   varchar(24)  NOT NULL
 );
 
-CREATE TABLE IF NOT EXISTS item (
+CREATE TABLE item (
     i_id    integer       NOT NULL,
     i_im_id integer       NOT NULL,
     i_name  varchar(24)   NOT NULL,
@@ -70,7 +70,7 @@ CREATE TABLE IF NOT EXISTS item (
     i_data  varchar(50)   NOT NULL
 );
 
-CREATE TABLE IF NOT EXISTS stock (
+CREATE TABLE stock (
     s_w_id       integer     NOT NULL,
     s_i_id       integer     NOT NULL,
     s_quantity   smallint    NOT NULL,
@@ -90,7 +90,7 @@ CREATE TABLE IF NOT EXISTS stock (
     s_data       varchar(50) NOT NULL
 );
 
-CREATE TABLE IF NOT EXISTS orders (
+CREATE TABLE orders (
     o_w_id       integer   NOT NULL,
     o_d_id       smallint  NOT NULL,
     o_id         integer   NOT NULL,
@@ -101,13 +101,13 @@ CREATE TABLE IF NOT EXISTS orders (
     o_all_local  smallint  NOT NULL
 );
 
-CREATE TABLE IF NOT EXISTS new_order (
+CREATE TABLE new_order (
     no_w_id integer  NOT NULL,
     no_d_id smallint NOT NULL,
     no_o_id integer  NOT NULL
 );
 
-CREATE TABLE IF NOT EXISTS order_line (
+CREATE TABLE order_line (
     ol_w_id        integer      NOT NULL,
     ol_d_id        smallint     NOT NULL,
     ol_o_id        integer      NOT NULL,

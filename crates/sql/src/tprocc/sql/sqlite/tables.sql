@@ -1,7 +1,7 @@
 -- The nine tables, each stored in the order of its key. SQLite has no exact fractions: money is kept as whole cents, taxes
 -- and discounts in ten-thousandths, times in microseconds since 1970.
 
-CREATE TABLE IF NOT EXISTS warehouse (
+CREATE TABLE warehouse (
     w_id       integer NOT NULL,
     w_name     text    NOT NULL,
     w_street_1 text    NOT NULL,
@@ -14,7 +14,7 @@ CREATE TABLE IF NOT EXISTS warehouse (
     PRIMARY KEY (w_id)
 ) WITHOUT ROWID;
 
-CREATE TABLE IF NOT EXISTS district (
+CREATE TABLE district (
     d_w_id      integer NOT NULL,
     d_id        integer NOT NULL,
     d_name      text    NOT NULL,
@@ -29,7 +29,7 @@ CREATE TABLE IF NOT EXISTS district (
     PRIMARY KEY (d_w_id, d_id)
 ) WITHOUT ROWID;
 
-CREATE TABLE IF NOT EXISTS customer (
+CREATE TABLE customer (
     c_w_id         integer NOT NULL,
     c_d_id         integer NOT NULL,
     c_id           integer NOT NULL,
@@ -54,7 +54,7 @@ CREATE TABLE IF NOT EXISTS customer (
     PRIMARY KEY (c_w_id, c_d_id, c_id)
 ) WITHOUT ROWID;
 
-CREATE TABLE IF NOT EXISTS history (
+CREATE TABLE history (
     h_c_w_id integer NOT NULL,
     h_c_d_id integer NOT NULL,
     h_c_id   integer NOT NULL,
@@ -65,7 +65,7 @@ CREATE TABLE IF NOT EXISTS history (
     h_data   text    NOT NULL
 );
 
-CREATE TABLE IF NOT EXISTS item (
+CREATE TABLE item (
     i_id    integer NOT NULL,
     i_im_id integer NOT NULL,
     i_name  text    NOT NULL,
@@ -74,7 +74,7 @@ CREATE TABLE IF NOT EXISTS item (
     PRIMARY KEY (i_id)
 ) WITHOUT ROWID;
 
-CREATE TABLE IF NOT EXISTS stock (
+CREATE TABLE stock (
     s_w_id       integer NOT NULL,
     s_i_id       integer NOT NULL,
     s_quantity   integer NOT NULL,
@@ -95,7 +95,7 @@ CREATE TABLE IF NOT EXISTS stock (
     PRIMARY KEY (s_w_id, s_i_id)
 ) WITHOUT ROWID;
 
-CREATE TABLE IF NOT EXISTS orders (
+CREATE TABLE orders (
     o_w_id       integer NOT NULL,
     o_d_id       integer NOT NULL,
     o_id         integer NOT NULL,
@@ -107,14 +107,14 @@ CREATE TABLE IF NOT EXISTS orders (
     PRIMARY KEY (o_w_id, o_d_id, o_id)
 ) WITHOUT ROWID;
 
-CREATE TABLE IF NOT EXISTS new_order (
+CREATE TABLE new_order (
     no_w_id integer NOT NULL,
     no_d_id integer NOT NULL,
     no_o_id integer NOT NULL,
     PRIMARY KEY (no_w_id, no_d_id, no_o_id)
 ) WITHOUT ROWID;
 
-CREATE TABLE IF NOT EXISTS order_line (
+CREATE TABLE order_line (
     ol_w_id        integer NOT NULL,
     ol_d_id        integer NOT NULL,
     ol_o_id        integer NOT NULL,

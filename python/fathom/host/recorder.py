@@ -64,7 +64,7 @@ def record(
         )
     with ExitStack() as open_files:
         host = _Host(proc, open_files)
-        server = None if postgresql is None else open_files.enter_context(_psql(postgresql))
+        server = None if postgresql is None else open_files.enter_context(psql(postgresql))
         try:
             file = open_files.enter_context(out.open("x", encoding="utf-8"))
         except OSError as problem:
@@ -251,8 +251,15 @@ class _Psql:
         return found if isinstance(found, dict) else {}
 
 
+def why(said: str) -> str:
+    """What psql says of a connection that failed: a line for each address it tried, without the hints below them."""
+    lines = [line for line in said.splitlines() if line.strip() and not line[0].isspace()]
+    causes = dict.fromkeys(line.removeprefix("psql: ").removeprefix("error: ").strip() for line in lines)
+    return "; ".join(causes) or "no answer"
+
+
 @contextmanager
-def _psql(connection: str) -> Iterator[_Psql]:
+def psql(connection: str) -> Iterator[_Psql]:
     """psql, connected; password and host come from libpq's own settings.
 
     Raises:
@@ -267,8 +274,7 @@ def _psql(connection: str) -> Iterator[_Psql]:
         capture_output=True, text=True, check=False,
     )  # fmt: skip
     if asked.returncode != 0:
-        why = (asked.stderr.strip().splitlines() or ["no answer"])[-1]
-        raise RecordError(f"psql: {why}", "try the same connection with psql; the role needs pg_monitor")
+        raise RecordError(f"psql: {why(asked.stderr)}", "try the same connection with psql; the role needs pg_monitor")
     there = [view for view in VIEWS if view in asked.stdout.strip().split(",")]
     parts = (f"'{view}', (select coalesce(json_agg(row_to_json(v)), '[]') from ({_QUERIES[view]}) v)" for view in there)
     query = f"select json_build_object({', '.join(parts)})::jsonb::text;"

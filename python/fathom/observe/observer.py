@@ -29,13 +29,15 @@ class Observer:
         self._stack = ExitStack()
         self._spent = 0.0
         self.troubles: dict[str, str] = {}
-        self._devices = _devices({**around.places, **({} if around.places else {"scratch": scratch})})
+        # The files of a server that ran before may be anywhere, on another machine even: only those of others are seen.
+        private = any(server.database.connect is None for server in around.servers.values())
+        self._devices = _devices(dict(around.places) if around.places or not private else {"scratch": scratch})
         self._clients: dict[str, tuple[Client, ModuleType, str]] = {}
         for name, server in around.servers.items():
             dialect = kinds()[server.database.kind].sampling
             if server.client is None or dialect is None:
                 continue
-            client = self._stack.enter_context(Client(server.client))
+            client = self._stack.enter_context(Client(server.client, server.client_environment))
             self._asking(name, partial(self._open, name, client, dialect))
 
     def close(self) -> None:

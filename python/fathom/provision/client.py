@@ -5,13 +5,16 @@ from __future__ import annotations
 import os
 import selectors
 import subprocess
+import tempfile
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from types import TracebackType
 from typing import Self
 
 _END = "fathom-end-of-answer"
 _PATIENCE_S = 10.0
+_MOST_SAID = 4096
 
 
 class ClientError(Exception):
@@ -19,13 +22,24 @@ class ClientError(Exception):
 
 
 class Client:
-    """A client process; close it."""
+    """A client process; close it.
 
-    def __init__(self, command: Sequence[str]) -> None:
-        self._process = subprocess.Popen(
-            command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL,
-            start_new_session=True, env={**os.environ, "LC_ALL": "C"},
-        )  # fmt: skip
+    Args:
+        command: program and arguments.
+        environment: variables beside the process's own; a password is among these, where no other user sees it.
+    """
+
+    def __init__(self, command: Sequence[str], environment: Mapping[str, str] | None = None) -> None:
+        # A file and no pipe: nobody reads it before the end, and a full pipe would stop the client.
+        self._said = tempfile.TemporaryFile()  # noqa: SIM115 - closed with the client
+        try:
+            self._process = subprocess.Popen(
+                command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=self._said,
+                start_new_session=True, env={**os.environ, **(environment or {}), "LC_ALL": "C"},
+            )  # fmt: skip
+        except OSError:
+            self._said.close()
+            raise
         self._rest = b""
 
     def __enter__(self) -> Self:
@@ -51,8 +65,8 @@ class Client:
         try:
             self._process.stdin.write(f"{sql};\nSELECT '{_END}';\n".encode())
             self._process.stdin.flush()
-        except OSError as problem:
-            raise ClientError(str(problem)) from None
+        except OSError:
+            raise ClientError(self._ended()) from None
         lines = []
         deadline = time.monotonic() + _PATIENCE_S
         while (line := self._line(deadline)) != _END:
@@ -62,7 +76,18 @@ class Client:
     def close(self) -> None:
         """Ends it."""
         self._process.kill()
-        self._process.communicate()
+        # What was written for it may lie in the buffer still; nobody reads that any more.
+        with suppress(OSError):
+            self._process.communicate()
+        self._said.close()
+
+    def _ended(self) -> str:
+        """That it ended, and the first of what it said: the cause comes before what follows from it."""
+        self._process.wait(_PATIENCE_S)
+        self._said.seek(0)
+        said = [line.strip() for line in self._said.read(_MOST_SAID).decode(errors="replace").splitlines()]
+        first = next((line for line in said if line), "")
+        return f"the client ended ({first})" if first else "the client ended"
 
     def _line(self, deadline: float) -> str:
         assert self._process.stdout is not None
@@ -73,7 +98,7 @@ class Client:
                     raise ClientError("no answer in time")
                 more = os.read(self._process.stdout.fileno(), 1 << 16)
                 if not more:
-                    raise ClientError("the client ended")
+                    raise ClientError(self._ended())
                 self._rest += more
         line, _, self._rest = self._rest.partition(b"\n")
         return line.decode(errors="replace")

@@ -10,7 +10,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from fathom.provision.database import kinds
+from fathom.provision import files
+from fathom.provision.database import Address, kinds
 from fathom.provision.failure import ProvisionError
 from fathom.provision.host import Host, words
 from fathom.provision.requirements import Connect, Database
@@ -45,6 +46,19 @@ def running(host: Host, database: Database, connect: Connect) -> Iterator[Server
         path = None
         address = {"tcp": [connect.host or "localhost", port]}
     facts = {} if database.restore is None else restored(host, database.restore)
+    where = Address(path, connect.host or "localhost", port)
+    client: tuple[str, ...] | None = None
+    environment: dict[str, str] = {}
+    if kind.client is None:
+        facts["samples"] = f"not sampled: the statistics of {database.kind} are not read beside a run"
+    elif not host.dry:
+        try:
+            client, environment = kind.client(host, connect, where, password)
+        except ProvisionError as problem:
+            # The engine has a client of its own: the run needs none, and goes on without what this one would see.
+            facts["samples"] = f"not sampled: {problem.message}"
+    if not host.dry:
+        facts |= files.facts(database.kind, where, client, environment)
     yield Server(
         database,
         {
@@ -59,6 +73,8 @@ def running(host: Host, database: Database, connect: Connect) -> Iterator[Server
             "timeout_ns": connect.timeout_ns,
         },
         facts=facts,
+        client=client,
+        client_environment=environment,
         neighbour=None if path is None or host.dry else listener(path),
     )
 

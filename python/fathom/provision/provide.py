@@ -19,7 +19,7 @@ from fathom.host import leftovers
 from fathom.host import scratch as scratch_space
 from fathom.host.mounts import file_system
 from fathom.host.signals import deferring_signals
-from fathom.provision import directory, existing, filesystem, loop, places, volumes
+from fathom.provision import directory, existing, files, filesystem, loop, places, volumes
 from fathom.provision.copies import Copy
 from fathom.provision.database import kinds
 from fathom.provision.failure import ProvisionError
@@ -141,9 +141,7 @@ def _in_memory(paths: Mapping[str, ServerPaths]) -> dict[str, str]:
         where = [directory for directory in (its.data, its.log) if directory is not None and directory.exists()]
         kinds = [system.mount.kind for system in map(file_system, where) if system.in_memory]
         if kinds:
-            told[f"databases.{name}.files.may_lose"] = (
-                f"its files are in memory ({kinds[0]}): a restart takes all of them"
-            )
+            told[f"databases.{name}.files.may_lose"] = files.in_memory(kinds[0])
     return told
 
 

@@ -51,6 +51,7 @@ class Server:
         processes: by role ("server", "standby"); empty for SQLite and for one that ran before.
         facts: small facts worth keeping, such as a version.
         client: command of an interactive client, to sample with; None if there is none.
+        client_environment: variables that the client needs; a password is among these.
         neighbour: process of a server that ran before, on this machine; None if unknown.
     """
 
@@ -59,6 +60,7 @@ class Server:
     processes: Mapping[str, Process] = field(default_factory=dict)
     facts: dict[str, str] = field(default_factory=dict)
     client: tuple[str, ...] | None = None
+    client_environment: Mapping[str, str] = field(default_factory=dict, repr=False)
     neighbour: int | None = None
 
     def died(self) -> str | None:

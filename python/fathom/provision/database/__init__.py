@@ -8,13 +8,23 @@ import pkgutil
 from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
+from pathlib import Path
 from types import ModuleType
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from fathom.provision.host import Host
-    from fathom.provision.requirements import Database, Standby
+    from fathom.provision.requirements import Connect, Database, Standby
     from fathom.provision.server import Server, ServerPaths
+
+
+@dataclass(frozen=True)
+class Address:
+    """Where a server answers: at a Unix socket, or else at a host's TCP port."""
+
+    socket: Path | None
+    host: str
+    port: int
 
 
 @dataclass(frozen=True)
@@ -29,6 +39,8 @@ class Kind:
         replicated: the same with a second one that follows it.
         background: its own backup or check as a command; None where it has none that could run beside a workload.
         sampling: a module with `prepare`, `counters` and `waits`; None where nothing is sampled.
+        client: command and environment of the interactive client that reaches one that runs already, to sample with;
+            given the address it answers at and the password.
         packages: Debian packages of its programs, by program.
     """
 
@@ -41,6 +53,7 @@ class Kind:
     )
     background: Callable[[Host, Server], list[str]] | None = None
     sampling: ModuleType | None = None
+    client: Callable[[Host, Connect, Address, str | None], tuple[tuple[str, ...], dict[str, str]]] | None = None
     packages: Mapping[str, str] = field(default_factory=dict)
 
 

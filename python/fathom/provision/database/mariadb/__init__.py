@@ -11,6 +11,7 @@ DATABASE = Kind(
     running=server.running,
     background=server.background,
     sampling=sampling,
+    client=server.client_of,
     packages={
         **dict.fromkeys(("mariadbd", "mariadb-install-db"), "mariadb-server"),
         **dict.fromkeys(("mariadb", "mariadb-check"), "mariadb-client"),

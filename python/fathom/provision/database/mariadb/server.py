@@ -10,13 +10,15 @@ from pathlib import Path
 
 from fathom.provision import waiting
 from fathom.provision.account import account, cpu_numbers
+from fathom.provision.database import Address
 from fathom.provision.host import Host
-from fathom.provision.requirements import Database, Setting
+from fathom.provision.requirements import Connect, Database, Setting
 from fathom.provision.server import Server, ServerPaths
 
 USER = "root"
 DATABASE = "fathom"
 STOP = ("TERM", "KILL")
+_LOGIN_S = 5
 
 
 @contextmanager
@@ -62,6 +64,29 @@ def running(host: Host, database: Database, paths: ServerPaths) -> Iterator[Serv
     finally:
         process.stop()
     paths.take_copies(host)
+
+
+def client_of(
+    host: Host, connect: Connect, address: Address, password: str | None
+) -> tuple[tuple[str, ...], dict[str, str]]:
+    """The client on a server that runs already, encrypted as the study says; its password is in its environment."""
+    if address.socket is not None:
+        at = [f"--socket={address.socket}"]
+    else:
+        # Without the protocol `localhost` means the socket.
+        at = ["--protocol=tcp", f"--host={address.host}", f"--port={address.port}", *_encryption(connect)]
+    login = ["-BNn", f"--connect-timeout={_LOGIN_S}", *at, f"--user={connect.user}", connect.database]
+    return (host.program("mariadb"), "--no-defaults", *login), {} if password is None else {"MYSQL_PWD": password}
+
+
+def _encryption(connect: Connect) -> list[str]:
+    tls = connect.tls or "prefer"
+    if tls == "disable":
+        return ["--skip-ssl"]
+    if not tls.startswith("verify"):
+        return [*(["--ssl"] if tls == "require" else []), "--skip-ssl-verify-server-cert"]
+    authorities = [] if connect.tls_ca is None else [f"--ssl-ca={connect.tls_ca}"]
+    return ["--ssl", *authorities, "--ssl-verify-server-cert"]
 
 
 def background(host: Host, server: Server) -> list[str]:

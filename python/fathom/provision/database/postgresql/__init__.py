@@ -13,6 +13,7 @@ DATABASE = Kind(
     replicated=standby.replicated,
     background=server.background,
     sampling=sampling,
+    client=server.client_of,
     packages={
         **dict.fromkeys(("initdb", "postgres", "pg_basebackup", "pg_amcheck"), "postgresql"),
         "psql": "postgresql-client",

@@ -8,9 +8,10 @@ from pathlib import Path
 
 from fathom.provision import waiting
 from fathom.provision.account import Account, account, cpu_numbers
+from fathom.provision.database import Address
 from fathom.provision.host import Host
 from fathom.provision.process import Process
-from fathom.provision.requirements import Database, Setting
+from fathom.provision.requirements import Connect, Database, Setting
 from fathom.provision.server import Server, ServerPaths
 
 FOLDERS = tuple(str(path) for path in sorted(Path("/usr/lib/postgresql").glob("*/bin"), reverse=True))
@@ -19,6 +20,9 @@ FOLDERS = tuple(str(path) for path in sorted(Path("/usr/lib/postgresql").glob("*
 USER = "fathom"
 DATABASE = "postgres"
 PORT = 5432
+_LOGIN_S = 5
+_AUTHORITIES = "/etc/ssl/certs/ca-certificates.crt"
+"""Those of the system: libpq takes only those it is told."""
 STOP = ("INT", "QUIT", "KILL")
 """Fast shutdown with a checkpoint; immediate; by force."""
 
@@ -111,6 +115,22 @@ def client_command(host: Host, socket: Path, port: int) -> tuple[str, ...]:
     """The client psql on this server: unaligned, tuples only, errors end it."""
     program = host.program("psql", FOLDERS)
     return (program, "-XqAt", "-v", "ON_ERROR_STOP=1", "-h", str(socket), "-p", str(port), "-U", USER, "-d", DATABASE)
+
+
+def client_of(
+    host: Host, connect: Connect, address: Address, password: str | None
+) -> tuple[tuple[str, ...], dict[str, str]]:
+    """The client psql on a server that runs already, encrypted as the study says; its environment has the password."""
+    at = address.host if address.socket is None else str(address.socket.parent)
+    command = (
+        host.program("psql", FOLDERS), "-XqAtw", "-v", "ON_ERROR_STOP=1",
+        "-h", at, "-p", str(address.port), "-U", connect.user, "-d", connect.database,
+    )  # fmt: skip
+    environment = {"PGAPPNAME": "fathom", "PGCONNECT_TIMEOUT": str(_LOGIN_S), "PGSSLMODE": connect.tls or "prefer"}
+    authorities = connect.tls_ca or (_AUTHORITIES if Path(_AUTHORITIES).exists() else None)
+    if authorities is not None and environment["PGSSLMODE"].startswith("verify"):
+        environment["PGSSLROOTCERT"] = authorities
+    return command, environment | ({} if password is None else {"PGPASSWORD": password})
 
 
 def background(host: Host, server: Server) -> list[str]:

@@ -59,6 +59,21 @@ def test_a_storm_that_comes_back_is_told_without_views(tmp_path: Path) -> None:
     assert found.findings[0].remedies[0].action.startswith("Record the database's checkpoints")
 
 
+@pytest.mark.parametrize(("period", "kernel_first"), [(6, True), (60, False)])
+def test_of_linux_the_kernel_that_writes_back_is_named_as_well(tmp_path: Path, period: int, kernel_first: bool) -> None:
+    """Pages are written when they have been dirty for 30 s."""
+    storm = PLACES % period >= period - (1 if kernel_first else LONG)
+    found = diagnosed(iostat(tmp_path / "log", {"sda": disk(storm)}, kib=16))
+    said = " ".join(each.sentence for each in found.findings[0].evidence)
+    assert ("It comes back every 30 s" in said) is kernel_first
+    assert ("dirty for 30 s (vm.dirty_expire_centisecs)" in said) is kernel_first
+    assert "checkpoints of a database" in said
+    commands = [command for each in found.findings[0].remedies[:2] for command in each.commands]
+    assert any("vm.dirty_background_bytes" in each for each in commands)
+    assert any("checkpoint_completion_target" in each for each in commands)
+    assert ("vm.dirty" in commands[0]) is kernel_first
+
+
 def test_reads_by_the_clock_are_a_job(tmp_path: Path) -> None:
     found = diagnosed(iostat(tmp_path / "log", {"sda": disk(PLACES % PERIOD >= PERIOD - LONG, written=False)}))
     said = " ".join(each.sentence for finding in found.findings for each in finding.evidence)

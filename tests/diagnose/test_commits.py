@@ -72,6 +72,18 @@ def test_postgresql_gets_words_of_its_own(tmp_path: Path, wait: str, rule: str, 
     assert not any(word in said for word in ("HADR", "WRITELOG", "BEGIN TRAN", "durability", "innodb"))
 
 
+@pytest.mark.parametrize(("sessions", "told"), [(4, False), (5, False), (6, True)])
+def test_a_delay_is_advised_only_where_enough_sessions_are_active_for_it(
+    tmp_path: Path, sessions: int, *, told: bool
+) -> None:
+    found = postgresql(tmp_path / "log", "LWLock:WALWrite", sessions)
+    said = advice(found)
+    assert "one transaction around N rows" in said
+    assert ("commit_delay" in said) is told
+    assert ("commit_siblings" in said) is told
+    assert ("too few sessions" in said) is not told
+
+
 @pytest.mark.parametrize(("read_ms", "told"), [(0, True), (0.4, False)])
 def test_times_that_postgresql_did_not_measure_are_told(tmp_path: Path, read_ms: float, *, told: bool) -> None:
     rows = ["now,backend_type,object,context,reads,read_time,writes,write_time,op_bytes"]

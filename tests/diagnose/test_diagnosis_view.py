@@ -16,6 +16,7 @@ from fathom.cli import codes
 from fathom.cli.app import build
 from fathom.cli.diagnosis_view import _when
 from fathom.diagnose.evidence import limits
+from fathom.diagnose.report.clock import LogClock
 from fathom.errors import UsageError
 from fathom.finding import Evidence
 
@@ -133,9 +134,27 @@ def test_one_log_is_named_once(tmp_path: Path) -> None:
 
 def test_a_window_over_midnight_has_both_dates() -> None:
     day = 86_400 * 10**9
-    begin = 20_514 * day
-    assert _when(Evidence("so", None, begin, begin + day)) == " (2026-03-02 00:00:00 to 2026-03-03 00:00:00 UTC)"
-    assert _when(Evidence("so", None, begin, begin + day // 2)) == " (2026-03-02 00:00:00 to 12:00:00 UTC)"
+    begin, utc = 20_514 * day, LogClock([])
+    assert _when(Evidence("so", None, begin, begin + day), utc) == " (2026-03-02 00:00:00 to 2026-03-03 00:00:00 UTC)"
+    assert _when(Evidence("so", None, begin, begin + day // 2), utc) == " (2026-03-02 00:00:00 to 12:00:00 UTC)"
+
+
+def test_times_are_those_of_the_log(tmp_path: Path) -> None:
+    """As in the file itself, in other records of the same night, and in what `--compare` takes."""
+    _, text = run(str(log(tmp_path / "log", 120)))
+    words = " ".join(text.split())
+    assert "(2026-03-02 21:59:30 to 22:29:15 UTC-05:00)" in words
+    assert "because the log names none" not in words
+
+
+def test_a_zone_that_nobody_stated_is_told(tmp_path: Path) -> None:
+    path = log(tmp_path / "log", 120)
+    path.write_text(path.read_text().replace("(PDH-CSV 4.0) (Eastern Standard Time)(300)", "(PDH-CSV 4.0)"))
+    _, text = run(str(path))
+    assert "Times are UTC, because the log names none; --time-zone changes it" in " ".join(text.split())
+    _, text = run(str(path), "--time-zone", "Europe/Berlin")
+    assert "to 22:29:15 Europe/Berlin)" in " ".join(text.split())
+    assert "because the log names none" not in text
 
 
 def test_a_user_s_file_may_have_every_key_of_the_limits_that_come_with_it(tmp_path: Path) -> None:

@@ -77,9 +77,15 @@ def test_a_virtual_machine_that_is_ready_and_does_not_run_is_named(tmp_path: Pat
 
 
 def sql_server(
-    path: Path, latency_ms: np.ndarray, waits: dict[str, np.ndarray], grown: np.ndarray | float = 0.0
+    path: Path,
+    latency_ms: np.ndarray,
+    waits: dict[str, np.ndarray],
+    grown: np.ndarray | float = 0.0,
+    signal: float = 0.0,
 ) -> Diagnosis:
-    """Snapshots of the log's file, written 300 times a second, and of waits in sessions on average."""
+    """Snapshots of the log's file, written 300 times a second, and of waits in sessions on average, of which a part is
+    for a processor.
+    """
     files = [_FILES]
     stalls = np.cumsum(300 * 10 * latency_ms)
     sizes = 5e10 + np.cumsum(np.broadcast_to(grown, latency_ms.shape) * 10)
@@ -91,7 +97,10 @@ def sql_server(
     lines = ["sample_time,wait_type,waiting_tasks_count,wait_time_ms,signal_wait_time_ms"]
     for name, mean in waits.items():
         total = np.cumsum(mean * 10_000)
-        lines += [f"{look},{name},{place + 1},{total[place]:.0f},0" for place, look in enumerate(looks)]
+        lines += [
+            f"{look},{name},{place + 1},{total[place]:.0f},{signal * total[place]:.0f}"
+            for place, look in enumerate(looks)
+        ]
     path.with_suffix(".waits").write_text("\n".join(lines))
     with reader.read([path.with_suffix(".files"), path.with_suffix(".waits")]) as log:
         return diagnose(log)
@@ -216,3 +225,26 @@ def test_a_machine_that_waits_for_its_host_gets_no_more_processors(
     assert "give the server more processors" not in actions
     assert "statements that use most" not in actions
     assert ("vMotion" in actions) is bool(reason)
+
+
+@pytest.mark.parametrize("counter", ["Locks(_Total)\\Lock Wait Time (ms)", "General Statistics\\Processes blocked"])
+@pytest.mark.parametrize(("blocked", "named"), [(171.0, True), (0.5, False)])
+def test_locks_are_seen_by_perfmon_without_wait_statistics(
+    tmp_path: Path, counter: str, blocked: float, named: bool
+) -> None:
+    disk = r"\\SQL01\PhysicalDisk(1 E:)\{}"
+    paths = [disk.format(name) for name in ("Disk Reads/sec", "Avg. Disk sec/Read")]
+    paths += [rf"\\SQL01\SQLServer:{counter}", r"\\SQL01\SQLServer:SQL Statistics\Batch Requests/sec"]
+    scale = 1000 if "(ms)" in counter else 1
+    rows = [
+        ["200" if slow else "800", "0.0007", f"{scale * blocked if slow else 0:.0f}", "60" if slow else "900"]
+        for slow in SLOW
+    ]
+    log = tmp_path / "perfmon.csv"
+    log.write_text(pdh(rows, paths))
+    with reader.read([log]) as opened:
+        found = diagnose(opened)
+    assert found.verdict.outcome is Outcome.HEALTHY, found.verdict
+    assert ("sessions wait for each other's locks" in found.verdict.sentence) is named
+    if named:
+        assert "60.0 batches/s, 900 otherwise" in found.findings[0].evidence[0].sentence

@@ -35,7 +35,7 @@ EXPECTED = [
     ("gcp.json", "8122", "data", "latency_s", [0.00085, 0.012, 0.0125]),
     ("gcp.json", "8122", None, "cpu_percent", [25.0, 50.0, 50.0]),
     ("vsan.json", None, "virtual-disk:db/scsi0:1", "read_latency_s", [0.0008, 0.0009, 0.012]),
-    ("vsan.json", None, "virtual-disk:db/scsi0:1", "read_bytes_per_s", [819200.0, None, 1.0]),
+    ("vsan.json", None, "virtual-disk:db/scsi0:1", "read_bytes_per_s", [819200.0, None, 2457600.0]),
     ("prometheus.json", "db1", "sda", "read_latency_s", [0.001, 0.013]),
     ("prometheus.json", "db1", None, "cpu_percent", [20.0, 20.0]),
     ("openmetrics.txt", "db1", "nvme0n1", "read_iops", [1000.0, 1000.0]),
@@ -52,6 +52,10 @@ EXPECTED = [
     ("esxtop.csv", "esx1", "naa.600", "kernel_latency_s", [0.00325] * 4),
     ("esxtop.csv", "esx1", "nfs_1", "read_latency_s", [0.004, 0.005, 0.006]),
     ("esxtop.csv", "esx1", "SQL01 (104c07ff):scsi0:1", "read_latency_s", [0.0098] * 4),
+    ("get_stat.csv", None, "sqlvm01:scsi0:1", "read_latency_s", [0.001, 0.001, 0.038]),
+    ("get_stat.csv", None, "sqlvm01:scsi0:1", "read_bytes_per_s", [4579328.0, 4595712.0, 4898816.0]),
+    ("get_stat.csv", None, "sqlvm01:scsi0:1", "read_outstanding_mean", [0.5, 0.6, 22.0]),
+    ("get_stat.csv", "esx01.corp.local", "naa.600a", "device_latency_s", [0.001, 0.001, 0.036]),
     ("get_counter.csv", "sql01", "1 d:", "read_latency_s", [0.004, 0.005, 0.006]),
     ("perfmon.blg", "SQL01", "0 C:", "read_latency_s", [0.005] * 2),
 ]
@@ -188,3 +192,11 @@ def test_a_date_whose_day_may_come_first_is_told(tmp_path: Path, stamps: tuple[s
     path.write_text(WAITS.format(time="sample_time", stamps=stamps))
     with reader.read([path]) as log:
         assert sum("month first" in fact.value for fact in log.notes[0].facts) == told
+
+
+def test_samples_of_powercli_cover_their_interval_and_leave_sums_out(samples: Path) -> None:
+    with reader.read([samples / "get_stat.csv"]) as log:
+        assert set(log.samples.collect()["seconds"]) == {20.0}
+        (left,) = log.notes[0].skipped
+    assert (left.what, left.count) == ("counters", 6)
+    assert left.example == "disk.maxTotalLatency.latest of all"

@@ -308,7 +308,7 @@ def test_sar_of_rhel_4_has_blocks_of_one_column(log: Path) -> None:
     )
     assert values(log, "dev8-0", "iops") == [18.0]
     with reader.read([log]) as read:
-        assert read.notes[0].skipped == []
+        assert [(each.what, each.count, each.example) for each in read.notes[0].skipped] == [("rows", 8, "proc/s")]
 
 
 def test_blocks_of_one_column_may_fill_the_head_of_a_sar_log(log: Path) -> None:

@@ -201,3 +201,11 @@ def test_a_depth_that_esxi_lowered_is_not_raised(tmp_path: Path, lowered: float 
     commands = " ".join(remedies[0].commands)
     assert ("lpfc_lun_queue_depth=128" in commands) == (lowered == 64.0)
     assert ("lpfc_lun_queue_depth=DEPTH" in commands) == (lowered is None)
+
+
+def test_a_latency_that_the_log_rounds_to_zero_is_said_so(tmp_path: Path) -> None:
+    rate = np.full(120, 20.0)
+    found = diagnosed(iostat(tmp_path / "log", {"nvme0n1": disk(rate, np.zeros(120))}))
+    said = " ".join(each.sentence for finding in found.findings for each in finding.evidence)
+    assert "at most 0 ms" not in said
+    assert "a latency that the log rounds to zero" in said

@@ -344,3 +344,13 @@ def test_a_date_that_a_spreadsheet_may_have_turned_is_told(tmp_path: Path, times
     path.write_text(pdh([("100", "0.004", "3")] * 2, times=times))
     with reader.read([path]) as log:
         assert sum("month first" in fact.value for fact in log.notes[0].facts) == told
+
+
+def test_rows_that_are_wider_from_the_middle_on_are_no_line_to_remove(tmp_path: Path) -> None:
+    lines = pdh([["10", "0.001", "1"]] * 20).splitlines()
+    wider = lines[:11] + [f'{line},"1","2"' for line in lines[11:]]
+    log = tmp_path / "log.csv"
+    log.write_text("\r\n".join(wider) + "\r\n")
+    with pytest.raises(LogError, match="line 12: 6 cells where the header has 4, as in 10 lines") as raised:
+        reader.read([log])
+    assert "head -n 11" in str(raised.value.remedy)

@@ -117,3 +117,13 @@ def test_a_partition_beside_its_disk_is_no_disk(log: Path, names: list[str], kep
     log.write_text("\n".join([head, *rows, ""]))
     with reader.read([log]) as found:
         assert {each.device for each in diagnose(found).system.disks} == kept
+
+
+def test_what_a_log_without_disks_holds_is_named(tmp_path: Path) -> None:
+    """As of RHEL 4, whose sar writes one column after the other."""
+    log = tmp_path / "log"
+    rows = "".join(f"07:{minute:02}:15 PM    168.39\n" for minute in range(20))
+    log.write_text(f"Linux 2.6.9-42.ELsmp (db1) \t07/29/2011\n\n06:59:15 PM    proc/s\n{rows}")
+    with pytest.raises(LogError, match="20 rows: not in the table, as proc/s") as raised:
+        reader.read([log])
+    assert "record the counters of disks" in str(raised.value.remedy)

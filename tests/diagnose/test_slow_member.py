@@ -48,7 +48,17 @@ def test_what_lies_over_a_slow_disk_waits_for_it(tmp_path: Path) -> None:
     assert found.verdict.rule == "D27"
     assert "sdd is the slow one of 4 disks that share a load evenly, and dm-0 waits for it" in found.verdict.sentence
     assert not {"D20", "D26", "L2"} & {each.rule for each in found.findings}
-    assert "Linux: smartctl -x /dev/sdd" in found.findings[0].remedies[0].commands
+    remedy = found.findings[0].remedies[0]
+    assert remedy.commands[:2] == ("Linux: multipath -ll", "Linux: smartctl -x /dev/sdd")
+    assert "Where dm-0 is multipath, it is one path" in remedy.action
+
+
+@pytest.mark.parametrize("above", ["md0", None])
+def test_what_no_device_mapper_is_over_is_no_path(tmp_path: Path, above: str | None) -> None:
+    members = stripe()
+    found = diagnosed(iostat(tmp_path / "log", members | ({above: over(members)} if above else {})))
+    assert found.verdict.rule == "D27"
+    assert "Linux: multipath -ll" not in found.findings[0].remedies[0].commands
 
 
 def test_it_is_found_without_what_lies_over_it(tmp_path: Path) -> None:

@@ -122,3 +122,20 @@ def test_a_stamp_is_read_once_for_all_rows_of_a_look(name: str, monkeypatch: pyt
     with reader.read([SAMPLE.with_name(name)]) as log:
         assert log.series.height
     assert all(one != other for one, other in pairwise(parsed))
+
+
+@pytest.mark.parametrize("encoding", ["utf-8-sig", "utf-16"])
+def test_results_that_management_studio_saves_with_aligned_columns(tmp_path: Path, encoding: str) -> None:
+    """The default of "Results to File": each result has its head, a line of dashes, and a blank line behind it."""
+    lines: list[str] = []
+    rows = [line.split(",") for line in SAMPLE.read_text(encoding="utf-8").splitlines()]
+    heads = [place for place, row in enumerate(rows) if row[0] == "sample_time"]
+    for head, end in pairwise([*heads, len(rows)]):
+        widths = [max(len(row[column]) + 3 for row in rows[head:end]) for column in range(len(rows[head]))]
+        table = [rows[head], ["-" * width for width in widths], *rows[head + 1 : end]]
+        lines += [" ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)) for row in table]
+        lines += ["", f"({end - head - 1} rows affected)", ""]
+    log = tmp_path / "snapshots.rpt"
+    log.write_text("\r\n".join(lines), encoding=encoding)
+    with reader.read([SAMPLE]) as plain, reader.read([log]) as aligned:
+        assert aligned.series.equals(plain.series)

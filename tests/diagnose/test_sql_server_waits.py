@@ -112,3 +112,49 @@ def test_flow_control_of_a_replica_counts_as_waiting_for_it(tmp_path: Path) -> N
 def test_flow_control_without_commits_that_wait_is_no_synchronous_replica(tmp_path: Path) -> None:
     found = sql_server(tmp_path / "log", FAST, waits(HADR_SYNC_COMMIT=0.01, HADR_DATABASE_FLOW_CONTROL=12.0))
     assert "D12" not in {each.rule for each in found.findings}
+
+
+@pytest.mark.parametrize("yields", [3.0, 120.0])
+def test_time_that_ready_sessions_wait_for_a_processor_is_no_wait_for_storage(tmp_path: Path, yields: float) -> None:
+    """WRITELOG takes 48 ms, 46 of them after the log was written."""
+    means = waits(WRITELOG=14.4, SOS_SCHEDULER_YIELD=yields)
+    found = sql_server(tmp_path / "log", FAST, means, signal=0.95)
+    assert found.verdict.outcome is Outcome.HEALTHY, found.verdict
+    assert "sessions wait for processors" in found.verdict.sentence
+    text = said(found)
+    assert "0.720 sessions wait for storage" in text
+    assert "are ready to run and wait for a processor on average" in text
+    assert "dm_exec_query_stats" in text
+
+
+def test_a_slow_log_is_harm_beside_sessions_without_a_processor(tmp_path: Path) -> None:
+    means = waits(WRITELOG=9.0, SOS_SCHEDULER_YIELD=12.0)
+    found = sql_server(tmp_path / "log", np.full(COUNT, 22.0), means, signal=0.1)
+    assert found.verdict.outcome is not Outcome.HEALTHY
+    assert any("8.10 sessions wait for data and log I/O" in (each.harm or "") for each in found.findings) or (
+        "8.10 sessions wait for data and log I/O" in found.verdict.sentence
+    )
+
+
+def test_few_sessions_that_wait_for_a_processor_are_nothing_to_tell(tmp_path: Path) -> None:
+    found = sql_server(tmp_path / "log", FAST, waits(SOS_SCHEDULER_YIELD=1.5), signal=1.0)
+    assert found.verdict.sentence == "Storage is not your bottleneck."
+
+
+def test_threads_that_are_not_there_are_told_beside_processors(tmp_path: Path) -> None:
+    found = sql_server(tmp_path / "log", FAST, waits(SOS_SCHEDULER_YIELD=120.0, THREADPOOL=18.0))
+    assert "18.0 more wait for a worker thread (THREADPOOL)" in said(found)
+
+
+def test_background_tasks_are_no_sessions_that_wait(tmp_path: Path) -> None:
+    idle = waits(VDI_CLIENT_OTHER=1.0, PWAIT_EXTENSIBILITY_CLEANUP_TASK=0.4, REDO_THREAD_PENDING_WORK=1.0)
+    found = sql_server(tmp_path / "log", FAST, idle)
+    assert not any(each.rule == "L3" for each in found.findings)
+
+
+def test_parts_of_all_waiting_are_of_the_same_whole(tmp_path: Path) -> None:
+    """Of a wait of no class, as for the client, D12 and L3 know alike."""
+    found = sql_server(tmp_path / "log", FAST, waits(HADR_SYNC_COMMIT=6.0, ASYNC_NETWORK_IO=4.0))
+    harm = next(each.harm or "" for each in found.findings if each.rule == "D12")
+    assert "60 % of all waiting" in harm
+    assert any("60 % of all waiting" in each.what for each in found.findings if each.rule == "L3")

@@ -68,7 +68,7 @@ def test_a_healthy_hypervisor_without_a_log_of_its_guests_is_healthy(tmp_path: P
 def test_a_slow_datastore_on_nfs_is_slow_below_the_host(tmp_path: Path) -> None:
     found = diagnosed(esxtop(tmp_path / "log", np.random.default_rng(2).uniform(40, 120, 40)))
     assert found.verdict.rule == "D4"
-    assert found.findings[0].remedies[0].commands == ("esxcli storage nfs list",)
+    assert found.findings[0].remedies[0].commands[0] == "esxcli storage nfs list"
 
 
 def test_requests_that_a_kernel_counts_for_ever_are_no_queue(tmp_path: Path) -> None:

@@ -133,3 +133,10 @@ def test_as_many_threads_as_ever_make_a_round_number_by_their_latency(
     iops = np.where(SLOW, 1000 * threads / latency, 300 * random.normal(1, 0.08, COUNT))
     found = diagnosed(iostat(tmp_path / "log", iops=iops, queue=iops * latency / 1e3, device="sdc", kernel=kernel))
     assert max((each.confidence for each in found.findings if each.rule == "D5"), default=0.0) == sure
+
+
+def test_of_two_rates_the_one_that_is_a_round_number_was_set(tmp_path: Path) -> None:
+    """6,000 requests/s of 8 KiB move 49.2 MB/s, which is near the 50 MB/s that some disk is sold with."""
+    found = perfmon(tmp_path / "log", np.where(SLOW, 6000.0, 1000.0), np.where(SLOW, 0.02, 0.0008))
+    assert found.verdict.rule == "D5", found.verdict
+    assert "it stays at 6,000 IOPS (49.2 MB/s), a round number" in found.verdict.sentence

@@ -24,6 +24,21 @@ CASES = {
         "833", "windows",
     ),
     "error log": ("2026-03-02 22:00:01.4 Server      Microsoft SQL Server\n", "error log of SQL Server", "sqlserver"),
+    "a table for the screen without its dashes": (
+        "sample_time  wait_type  waiting_tasks_count  wait_time_ms\n2026-03-02 22:00:00  WRITELOG    9      9\n",
+        "cannot be told apart", "Comma delimited",
+    ),
+    "collectl -P": (
+        "#Date Time [DSK:sda]Name [DSK:sda]Reads [DSK:sda]RMerge\n20261102 01:00:00 sda 900 0\n", "collectl", "iostat",
+    ),
+    "atop -P": ("RESET\nDSK db1 1793494800 2026/11/02 01:00:00 1 sda 990 900 14400 300 4800\nSEP\n", "atop", "iostat"),
+    "pmrep": (
+        'Time,"disk.dev.read-sda","disk.dev.r_await-sda"\n2026-11-02 01:00:00,900.1,40.1\n', "pmrep", "fathom record",
+    ),
+    "a chart of vSphere": (
+        '"Time","virtual disk read latency - scsi0:1 (Millisecond)"\n"11/02/2026, 01:00:00 AM","1"\n', "vSphere Client",
+        "Get-Stat -Entity",
+    ),
     "waits": ("WaitType\tWait_S\tResource_S\tSignal_S\nWRITELOG\t9\t9\t0\n", "summed since its start", "sqlserver"),
     "slow statements": (f"# Time: 2026-03-02T22:00:18.131193Z\n{SLOW_STATEMENT}\n", "slow statements", "iostat"),
     "slow statements behind their head": (
@@ -120,3 +135,23 @@ def test_scrapes_without_times_are_not_said_to_have_them(tmp_path: Path) -> None
     )
     with pytest.raises(LogError, match="recognised as Prometheus or OpenMetrics text, but"):
         reader.read([log])
+
+
+def test_a_file_that_is_no_log_is_left_out_beside_logs(tmp_path: Path) -> None:
+    text = "procs -----------memory---------- ---swap-- -----io----\n r  b   swpd   free   buff  cache   si   so\n"
+    (tmp_path / "vmstat.txt").write_text(text)
+    (tmp_path / "notes.txt").write_text("the storage was slow at ten\n")
+    log = Path(__file__).parent / "samples" / "sql_server.csv"
+    with reader.read([log]) as alone, reader.read([tmp_path / "vmstat.txt", log, tmp_path / "notes.txt"]) as found:
+        assert found.series.equals(alone.series)
+        told = [each for notes in found.notes for each in notes.skipped if each.what == "logs"]
+    assert [each.example for each in told] == ["vmstat.txt", "notes.txt"]
+    assert "vmstat does not tell one disk from another; record with" in told[0].why
+    with pytest.raises(LogError, match="vmstat does not tell"):
+        reader.read([tmp_path / "vmstat.txt", tmp_path / "notes.txt"])
+
+
+def test_a_message_of_a_failing_disk_is_not_left_out(tmp_path: Path) -> None:
+    (tmp_path / "dmesg").write_text("[60386.0] blk_update_request: critical medium error, dev sda, sector 123456\n")
+    with pytest.raises(LogError, match="names a device that fails"):
+        reader.read([Path(__file__).parent / "samples" / "sql_server.csv", tmp_path / "dmesg"])

@@ -81,6 +81,10 @@ def _in_order(local: NDArray[np.int64], early: NDArray[np.int64], late: NDArray[
     return np.where(second, late, early)
 
 
+ASSUMED = "UTC, because the log names none"
+"""Why a zone was taken that nobody stated."""
+
+
 @cache
 def utc_zone() -> Zone:
     """UTC itself."""
@@ -92,7 +96,7 @@ def zone_of(source: Source) -> Zone:
     if source.zone is not None:
         source.notes.fact("time_zone", f"{source.zone.name} (as given)")
         return source.zone
-    source.notes.fact("time_zone", "UTC, because the log names none; --time-zone changes it")
+    source.notes.fact("time_zone", f"{ASSUMED}; --time-zone changes it")
     return utc_zone()
 
 

@@ -69,8 +69,11 @@ class Differences:
             now: counters; None for one that is not there.
         """
         before = self._last.get(place)
+        if before is not None and time == before[0]:
+            # What grew since counts from this moment on: the next look would have too little of it for its time.
+            return
         self._last[place] = (time, now)
-        if before is None or time <= before[0]:
+        if before is None or time < before[0]:
             return
         seconds = (time - before[0]) / NS
         series = self._series.get(place) or self._named(place)

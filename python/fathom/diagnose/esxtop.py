@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 
+import numpy as np
+
 from fathom.diagnose.metrics import Layer
-from fathom.diagnose.table import Series
+from fathom.diagnose.table import Block, Series
 from fathom.diagnose.windows import MIB, Mapped, Path, is_total
 
 _OBJECTS = {
@@ -53,6 +56,14 @@ _COUNTERS: dict[str, tuple[str, float]] = {
 
 _GROUP_CPU = {"% ready": "cpu_ready_percent", "% run": "cpu_run_percent"}
 """Of the groups of worlds, each of which is a virtual machine or the hypervisor's own."""
+_MEMORY = {
+    "swap mbytes read/sec": "swap_in_bytes_per_s",
+    "swap mbytes write/sec": "swap_out_bytes_per_s",
+}
+"""In MiB: memory of machines that the host reads from swap and writes to it: not theirs, and they cannot see it."""
+_READY_EACH = "cpu_ready_each_percent"
+_VCPU = re.compile(r"(\d+:(.+?):\d+:vmx-vcpu-\d+)(?::.*)?", re.IGNORECASE)
+"""A virtual processor's world, and its machine; other worlds of a machine run no guest (Broadcom, article 382249)."""
 _OWN_GROUPS = {"idle", "system", "helper", "drivers", "ft", "vmotion"}
 """Always there; the idle ones are always ready."""
 
@@ -68,17 +79,10 @@ def mapped(path: Path) -> Mapped | None:
     Only whole adapters, devices and virtual disks: their parts per path and per world are tens of thousands of columns.
     Virtual disks are named `VM:scsi0:0`; the VM alone is their sum.
     """
+    series = _of_host(path)
+    if series is not None:
+        return Mapped(series, MIB if series.metric in _MEMORY.values() else 1.0)
     group, counter = path.object.casefold(), path.counter.casefold()
-    if group == "physical cpu":
-        total = path.instance is not None and is_total(path.instance)
-        if not total or counter not in {"% util time", "% processor time"}:
-            return None
-        return Mapped(Series(path.host, None, Layer.HOST, "cpu_percent")) if counter == "% util time" else None
-    if group == "group cpu":
-        number, _, name = (path.instance or "").partition(":")
-        metric = _GROUP_CPU.get(counter)
-        machine = number.isdigit() and name and name not in _OWN_GROUPS
-        return Mapped(Series(path.host, name, Layer.HOST, metric)) if metric and machine else None
     layer = _OBJECTS.get(group)
     if layer is None or counter not in _COUNTERS or not path.instance:
         return None
@@ -89,3 +93,31 @@ def mapped(path: Path) -> Mapped | None:
         return None
     metric, scale = _COUNTERS[counter]
     return Mapped(Series(path.host, path.instance, layer, metric), scale)
+
+
+def _of_host(path: Path) -> Series | None:
+    """A counter of the host or of one of its machines: processor and memory."""
+    group, counter, instance = path.object.casefold(), path.counter.casefold(), path.instance or ""
+    if group == "memory" and counter in _MEMORY:
+        return Series(path.host, None, Layer.HOST, _MEMORY[counter])
+    if group == "physical cpu" and counter == "% util time" and instance and is_total(instance):
+        return Series(path.host, None, Layer.HOST, "cpu_percent")
+    if group == "vcpu" and counter == "% ready":
+        world = _VCPU.fullmatch(instance)
+        return Series(path.host, world[1], Layer.HOST, _READY_EACH) if world else None
+    number, _, name = instance.partition(":")
+    if group != "group cpu" or counter not in _GROUP_CPU or not (number.isdigit() and name) or name in _OWN_GROUPS:
+        return None
+    return Series(path.host, name, Layer.HOST, _GROUP_CPU[counter])
+
+
+def by_machine(block: Block) -> Block:
+    """The block with the mean of each machine's processors in place of every processor of its own."""
+    machines: dict[Series, list[int]] = {}
+    for place, series in enumerate(block.series):
+        world = _VCPU.fullmatch(series.device or "") if series.metric == _READY_EACH else None
+        machines.setdefault(series._replace(device=world[2]) if world else series, []).append(place)
+    if len(machines) == len(block.series):
+        return block._replace(series=tuple(machines))
+    values = np.column_stack([block.values[:, places].mean(axis=1) for places in machines.values()])
+    return block._replace(series=tuple(machines), values=values)

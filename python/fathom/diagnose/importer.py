@@ -10,7 +10,7 @@ from functools import cache
 from typing import TYPE_CHECKING
 
 from fathom.diagnose.damage import damage
-from fathom.diagnose.source import Head, LogError, Source, printable
+from fathom.diagnose.source import Head, LogError, NoLogError, Source, printable
 from fathom.diagnose.unsupported import archive, unsupported_format
 from fathom.errors import UsageError
 
@@ -98,7 +98,7 @@ def unknown(source: Source, head: Head) -> LogError:
         first = f"{named.remedy}; only then {remedy}"
         return source.error(f"{named.problem}; besides, {problem}", first, line=named.line)
     if stranger is not None:
-        return source.error(*stranger)
+        return NoLogError(source.path, *stranger)
     start = printable(head.text[:80]) if head.text.isprintable() or "\n" in head.text else head.data[:16].hex(" ")
     remedy = "`fathom diagnose --formats` lists what is understood; --format NAME reads it as one of them"
-    return source.error(f'no known format; it begins with "{start}"', remedy)
+    return NoLogError(source.path, f'no known format; it begins with "{start}"', remedy)

@@ -22,7 +22,7 @@ from polars.io.plugins import register_io_source
 from fathom.diagnose.clock import Zone
 from fathom.diagnose.facts import NOT_NEEDED, LogNotes
 from fathom.diagnose.importer import Importer, importer_named, recognised
-from fathom.diagnose.source import Source
+from fathom.diagnose.source import NoLogError, Source
 from fathom.diagnose.summary import summary
 from fathom.diagnose.table import SCHEMA, Block, Series, checked, rows
 from fathom.diagnose.unnamed import Unnamed
@@ -112,6 +112,17 @@ def blocks(source: Source, importer: Importer | None = None) -> Iterator[Block]:
             yield good
 
 
+def _recognised(source: Source, strange: list[NoLogError]) -> Importer | None:
+    """The format of a log; None for a file that is no log, which its notes tell."""
+    try:
+        return recognised(source)
+    except NoLogError as error:
+        strange.append(error)
+        source.notes.title = "not read"
+        source.notes.skip("logs", f"{error.problem}; {error.remedy}", 1, source.path.name)
+        return None
+
+
 def _check_distinct(paths: Sequence[Path]) -> None:
     """A log that is read twice counts twice."""
     for place, path in enumerate(paths):
@@ -139,21 +150,24 @@ def read(
 
     Raises:
         UsageError: one log is named twice, or two of one disk have no times.
-        LogError: a log cannot be read or is damaged, none of them holds a sample, or two hold one metric of volumes
-            that they do not name.
+        LogError: a log cannot be read or is damaged, none of them holds a sample (a file that is no
+            log is noted beside others), or two hold one metric of volumes that they do not name.
     """
     _check_distinct(paths)
     kept = _Kept()
     notes: list[LogNotes] = []
     spans: list[_Span] = []
     empty: list[Source] = []
+    strange: list[NoLogError] = []
     unnamed = Unnamed()
     try:
         for path in paths:
             source = Source(path, zone, start_ns=start_ns)
             count = ticked = 0
             span = _Span(source.notes)
-            for block in blocks(source, importer):
+            notes.append(source.notes)
+            form = importer or _recognised(source, strange)
+            for block in () if form is None else blocks(source, form):
                 count += block.samples
                 span.take(block)
                 if not unnamed.take(source, block):
@@ -161,14 +175,15 @@ def read(
                 if tick is not None and count - ticked >= _TICK:
                     tick(str(path), count)
                     ticked = count
-            if not count and not importer_named(source.notes.format).facts_only:
+            if form is not None and not count and not form.facts_only:
                 empty.append(source)
-            notes.append(source.notes)
             spans.append(span)
         _check_counted(spans)
         _note_apart(spans)
         for block in unnamed.named(notes):
             kept.add(block)
+        if strange and not kept.samples:
+            raise strange[0]
         # One metric without data among several files is what clouds answer for what a volume does not have.
         if empty and not kept.samples:
             raise _nothing(empty[0])
@@ -237,7 +252,11 @@ def _note_apart(spans: Sequence[_Span]) -> None:
 
 def _nothing(source: Source) -> Exception:
     importer, skipped = importer_named(source.notes.format), source.notes.skipped
-    left = "; ".join(f"{each.count} {each.what}: {each.why}" for each in skipped)
+    left = "; ".join(
+        f"{each.count} {each.what}: {each.why}"
+        + (f", as {each.example}" if each.why == NOT_NEEDED and each.example else "")
+        for each in skipped
+    )
     remedy = "record longer, with the counters of docs/DIAGNOSE.md"
     if importer.looks:
         how = f": {importer.record}" if importer.record else ""

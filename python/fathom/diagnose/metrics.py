@@ -177,7 +177,9 @@ _HYPERVISOR = (
     _rate("resets_per_s", "1/s", "resets of device, bus or path"),
     _rate("failed_per_s", "1/s", "requests or transactions that failed"),
     _rate("reservation_conflicts_per_s", "1/s", "SCSI reservation conflicts"),
-    _rate("congestions_per_s", "1/s", "requests delayed by back-pressure from below (vSAN congestion)"),
+    _gauge("congestion", "1", "back-pressure of vSAN's disk groups, 0 to 255: requests are delayed by it"),
+    _rate("resync_read_iops", "1/s", "reads by which a hypervisor rebuilds or moves data of its own"),
+    _rate("resync_write_iops", "1/s", "writes by which it does so"),
     _gauge("write_buffer_free_percent", "%", "free share of a write buffer in front of slower devices"),
 )
 _CLOUD = (
@@ -211,6 +213,7 @@ _HOST = (
     _share(
         "cpu_ready_percent", "processor time that a virtual machine wanted and others had, added over its processors"
     ),
+    _share("cpu_ready_each_percent", "the same of each of its processors, on average"),
     _share("cpu_run_percent", "processor time that a virtual machine got, added over its processors"),
     _gauge("cpu_credits", "1", "CPU burst credits left"),
     _gauge("run_queue", "1", "threads that want a processor, running ones included where the source counts them"),
@@ -264,6 +267,8 @@ _DATABASE = (
     _gauge("memory_target_bytes", "B", "memory the server would like to use"),
     _gauge("memory_grants_pending", "1", "statements waiting for memory"),
     _rate("lock_waits_per_s", "1/s", "requests for locks that had to wait"),
+    _rate("lock_wait_s_per_s", "s/s", "time sessions waited for locks, per second: the mean number of sessions"),
+    _gauge("blocked_sessions", "1", "sessions that wait for another one's lock or latch"),
     _rate("deadlocks_per_s", "1/s", "deadlocks"),
     _rate("temp_bytes_per_s", "B/s", "bytes of temporary files"),
     _rate("waits_per_s", "1/s", "waits that ended"),

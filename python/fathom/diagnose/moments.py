@@ -95,6 +95,11 @@ class Moments:
             self._latest = text, self.times([(line, text)])[0]
         return self._latest[1]
 
+    @property
+    def has_seconds(self) -> bool:
+        """Whether the stamps read so far tell more than the minute."""
+        return self._form is None or self._form == _EPOCH or "%S" in self._form[0]
+
     def seconds(self, time: int) -> float | None:
         """Since the moment before in this log; None for the first."""
         return self._before.get(time)

@@ -357,8 +357,17 @@ class _Section:
             elif last:
                 notes.skip("lines", "the log ends within one", 1, f"line {line + offset}")
             else:
+                same = sum(
+                    _cells(each.decode("utf-8", "replace"), header.separator) == cells for each in parts[offset:]
+                )
                 raise self._source.error(
-                    f"{cells} cells where the header has {header.cells}", "remove the line", line=line + offset
+                    f"{cells} cells where the header has {header.cells}"
+                    + (f", as in {same:,} lines" if same > 1 else ""),
+                    "remove the line"
+                    if same == 1
+                    else f"what is recorded changed here: keep the log up to the line "
+                    f"before (head -n {line + offset - 1}), and record the rest with its own header",
+                    line=line + offset,
                 )
         return b"\n".join(good) + b"\n" if good else b""
 

@@ -11,7 +11,7 @@ logman create counter fathom -f csv -si 00:00:01 -o C:\PerfLogs\fathom -v mmddhh
  "\PhysicalDisk(*)\*" "\LogicalDisk(*)\*" "\Processor(_Total)\*" "\Memory\Available MBytes" "\Memory\Pages Input/sec" ^
  "\System\Processor Queue Length" "\SQLServer:Buffer Manager\*" "\SQLServer:Databases(*)\*" ^
  "\SQLServer:SQL Statistics\Batch Requests/sec" "\SQLServer:Memory Manager\*" "\SQLServer:Locks(_Total)\*" ^
- "\SQLServer:Wait Statistics(*)\*"
+ "\SQLServer:General Statistics\Processes blocked" "\SQLServer:Wait Statistics(*)\*"
 logman start fathom
 logman stop fathom
 
@@ -23,11 +23,20 @@ Get-Volume | Format-List DriveLetter, FileSystem, AllocationUnitSize > volumes.t
 
 # A log that exists as .blg is read as it is; otherwise: relog in.blg -f csv -o out.csv
 """
-_ESXI = r"""
+GET_STAT = (
+    "Get-Stat -Entity (Get-VM VM) -Realtime -Stat virtualDisk.totalReadLatency.average,"
+    "virtualDisk.totalWriteLatency.average,virtualDisk.numberReadAveraged.average,"
+    "virtualDisk.numberWriteAveraged.average,virtualDisk.readOIO.latest,virtualDisk.writeOIO.latest | "
+    "Export-Csv stat.csv"
+)
+_ESXI = rf"""
 # ESXi, as root on the host (SSH). -a: all counters; 2 s is the shortest interval; 1,800 samples are one hour.
 esxtop -b -a -d 2 -n 1800 | gzip > /vmfs/volumes/DATASTORE/esxtop.csv.gz
 
 # From another machine: resxtop --server HOST -b -a -d 2 -n 1800 > esxtop.csv
+
+# Without root on the host, by PowerCLI: the last hour in steps of 20 s, with latencies in whole milliseconds.
+# {GET_STAT}
 """
 _AWS = r"""
 # AWS, in CloudShell or another bash. CloudWatch keeps minutes for 15 days; before that: PERIOD=300.
@@ -115,7 +124,8 @@ SQL
 _SQLSERVER = r"""
 -- SQL Server: both every 10 s, for an hour, into one file. Save this as snapshots.sql, then:
 --   sqlcmd -S SERVER -E -i snapshots.sql -s "," -W -w 65535 -o sqlserver.csv
--- In Management Studio: Query, Results To, Results to File. Its grid shows the first 100 results alone, and saves one.
+-- In Management Studio: Query, Results To, Results to File (the .rpt with its columns aligned is read). Its grid shows
+-- the first 100 results alone, and saves one.
 SET NOCOUNT ON;
 SELECT SYSUTCDATETIME() AS sample_time, DB_NAME(f.database_id) AS database_name, f.physical_name, f.name AS file_name, s.num_of_reads,
        s.num_of_bytes_read, s.io_stall_read_ms, s.num_of_writes, s.num_of_bytes_written, s.io_stall_write_ms,

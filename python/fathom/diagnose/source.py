@@ -80,6 +80,7 @@ class LogError(FathomError):
         line: 1-based line, where lines are counted.
         offset: byte offset in the (uncompressed) log.
         entry: which part of a document, in its words: "statistics 3", "virtual-disk:db".
+        problem: what is wrong, without the place.
     """
 
     def __init__(
@@ -96,6 +97,11 @@ class LogError(FathomError):
         place = "".join(f", {name} {printable(str(value))}" for name, value in places if value is not None)
         super().__init__(f"{printable(str(path))}{place}: {printable(problem)}", remedy)
         self.line, self.offset, self.entry = line, offset, entry
+        self.problem = printable(problem)
+
+
+class NoLogError(LogError):
+    """A file that holds no log that can be read, whole as it may be: beside other logs it is left out."""
 
 
 def printable(text: str) -> str:

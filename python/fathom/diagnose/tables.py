@@ -1,4 +1,6 @@
-"""Tables with a line of names, as databases, clouds and spreadsheets export them: comma, semicolon, tab or bar."""
+"""Tables with a line of names, as databases, clouds and spreadsheets export them: comma, semicolon, tab or bar between
+columns, or columns that are aligned above a line of dashes.
+"""
 
 from __future__ import annotations
 
@@ -6,8 +8,10 @@ import csv
 import io
 import re
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from itertools import islice
 from typing import TYPE_CHECKING, NamedTuple
 
+from fathom.diagnose import aligned
 from fathom.diagnose.source import encoding_of
 
 if TYPE_CHECKING:
@@ -57,6 +61,10 @@ def head_of(head: Head, needed: Sequence[set[str]]) -> tuple[int, str, list[str]
         found = names_in(line.lstrip("\ufeff"))
         if found and any(names <= set(found[1]) for names in needed):
             return place, *found
+    for place, line in enumerate(aligned.taken_apart(head.lines[:30])):
+        cells = [cell.strip().casefold() for cell in line.split(aligned.SEPARATOR)]
+        if any(names <= set(cells) for names in needed):
+            return place, aligned.SEPARATOR, cells
     return None
 
 
@@ -79,9 +87,9 @@ def rows(source: Source, needed: Sequence[set[str]], remedy: str) -> Iterator[Ro
     place, separator, names = found
     with source.open() as file, source.reading():
         text = io.TextIOWrapper(file, encoding_of(head.data) or "cp1252", errors="replace", newline="")
-        for _ in range(place + 1):
-            text.readline()
-        table = csv.reader(whole_lines(source, text), delimiter=separator, skipinitialspace=True)
+        lines = whole_lines(source, text)
+        lines = aligned.taken_apart(lines) if separator == aligned.SEPARATOR else lines
+        table = csv.reader(islice(lines, place + 1, None), delimiter=separator, skipinitialspace=True)
         while True:
             try:
                 cells = next(table)

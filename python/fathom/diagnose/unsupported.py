@@ -6,6 +6,8 @@ import re
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
+from fathom.diagnose.recipes import GET_STAT
+
 if TYPE_CHECKING:
     from fathom.diagnose.source import Head
 
@@ -35,6 +37,11 @@ _OTHER_SYSTEM = (
     "`fathom record --print postgresql`"
 )
 
+_COMMAS = (
+    'record snapshots with commas between columns: sqlcmd with -s "," -W -w 65535; in Management Studio: Tools, '
+    "Options, Query Results, SQL Server, Results to Text: Comma delimited. `fathom record --print sqlserver` has the "
+    "script"
+)
 _TAR_MARK, _TAR_AT = b"ustar", 257
 """Tar's mark, within the header of the first file."""
 
@@ -66,6 +73,18 @@ _STRANGERS: tuple[tuple[Callable[[Head], bool], str, str], ...] = (
      "diagnose the binary trace that it was made from (FILE.blktrace.0, or of all processors: blkparse -d)"),
     (_first_lines(r"^#(<-+CPU|Date +Time +(cpu|\[CPU\])|(Date +)?Time +Name +KBytes +Merged|<-+Disks| +<-+reads-)"),
      "collectl's tables are not read", f"record with {_LINUX}"),
+    (_first_lines(r"^#(Date|UTC)[ ,;|]+Time\b.*\[(DSK|CPU|MEM|NET)[:\]]"),
+     "this is collectl's table for plots (-P), which is not read",
+     f"record with {_LINUX}"),
+    (_first_lines(r"^RESET\s*$|^(DSK|LVM|MDD|CPU|CPL|MEM|SWP|PAG|PSI) \S+ \d{9,10} \d{4}/\d\d/\d\d "),
+     "these are atop's lines for programs (-P): how long a disk was busy, not how long its requests take",
+     f"record with {_LINUX}"),
+    (_first_lines(r'^"?Time"?,.*\b(disk|hinv|kernel|mem|network)\.[a-z_]+\.'),
+     "this is a table of Performance Co-Pilot (pmrep), which is not read: its caller chose columns and units",
+     f"record with {_LINUX}"),
+    (_first_lines(r'(?i)^"?Time"?,.*\((Millisecond|Number|KBps|Percent)s?\)'),
+     "this is a chart of the vSphere Client as CSV, whose columns are named in its language and differ by version",
+     f"export the same counters by PowerCLI: {GET_STAT}; or record esxtop: `fathom record --print esxi`"),
     (_first_lines(r"\bextended device statistics\b"),
      "iostat's tables of Solaris and FreeBSD are not read", _OTHER_SYSTEM),
     (_first_lines(r"^dT: +[\d.]+s +w: |^ *L\(q\) +ops/s"),
@@ -103,9 +122,12 @@ _STRANGERS: tuple[tuple[Callable[[Head], bool], str, str], ...] = (
      "record statistics and disks in the slow time: `fathom record --print sqlserver`, and `--print windows`"),
     (_first_lines(rf"^{_STAMP} (spid\w+|Server|Logon|Backup) "), "this is an error log of SQL Server",
      "record file and wait statistics: `fathom record --print sqlserver`"),
-    (_first_lines(r"^wait_type +waiting_tasks_count +wait_time_ms|\bnum_of_reads +num_of_bytes_read\b"),
+    (_first_lines(r"^(?!.*time\b).*(\bwait_type +waiting_tasks_count\b|\bnum_of_reads +num_of_bytes_read\b)"),
      "this is a table of SQL Server for the screen, with sums since its start: they do not tell what happened when",
      "record snapshots with commas between columns: `fathom record --print sqlserver`"),
+    (_first_lines(r"\bwait_type +waiting_tasks_count\b|\bnum_of_reads +num_of_bytes_read\b"),
+     "this is a table of SQL Server for the screen, whose columns cannot be told apart: wrapped, or without dashes",
+     _COMMAS),
     (_first_lines(r"\bWaitType\W+Wait_S\W+Resource_S\b"),
      "these are SQL Server's waits, summed since its start: they do not tell what happened when",
      "record snapshots of them: `fathom record --print sqlserver`"),

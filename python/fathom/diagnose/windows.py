@@ -134,7 +134,7 @@ _SQL_SERVER = {
         "dbcc logical scan bytes/sec": _C("check_bytes_per_s"),
     },
     "sql statistics": {"batch requests/sec": _C("batches_per_s")},
-    "general statistics": {"user connections": _C("sessions")},
+    "general statistics": {"user connections": _C("sessions"), "processes blocked": _C("blocked_sessions")},
     "memory manager": {
         "target server memory (kb)": _C("memory_target_bytes", 1024),
         "total server memory (kb)": _C("memory_used_bytes", 1024),
@@ -142,6 +142,7 @@ _SQL_SERVER = {
     },
     "locks": {
         "lock waits/sec": _C("lock_waits_per_s"),
+        "lock wait time (ms)": _C("lock_wait_s_per_s", 1e-3),
         "number of deadlocks/sec": _C("deadlocks_per_s"),
     },
     "database replica": {"log send queue": _C("replica_queue_bytes", 1024)},

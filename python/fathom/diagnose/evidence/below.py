@@ -4,13 +4,14 @@ virtual disk and its device; and that of an NFS mount: on the network and the fi
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
 
+from fathom.diagnose.evidence.in_host import ARRAY, in_kernel, is_kernel, of_lun
 from fathom.diagnose.evidence.join import onto
 from fathom.diagnose.evidence.load import middle
+from fathom.diagnose.evidence.located import Located
 from fathom.diagnose.evidence.mounts import at_server, server_of
 from fathom.diagnose.evidence.slots import does_the_same, virtual_disk_of
 from fathom.diagnose.evidence.surroundings import is_mount, is_virtio
@@ -21,7 +22,6 @@ from fathom.finding import Remedy
 if TYPE_CHECKING:
     from fathom.diagnose.evidence.device import Device, Flags
     from fathom.diagnose.evidence.system import System
-    from fathom.finding import Evidence
 
 _MOST, _LITTLE = 0.5, 0.3
 """Parts of a virtual disk's latency that a device explains, and that it does not."""
@@ -31,12 +31,6 @@ _CARRIES = 0.8
 """Part of the virtual disk's rate that a device must do to be the one that it is on."""
 _MORE = 2.0
 """How many times what the virtual disks ask a device does before something else must use it."""
-_ARRAY = Remedy(
-    "Give the storage team the times and the device; ask what else used it.",
-    ("esxcli storage core device stats get", "esxcli storage core path list"),
-    None,
-    "DAVG in esxtop is the usual one.",
-)
 _SNAPSHOT = Remedy(
     "See whether a snapshot of the machine is open or was consolidated then, and which other machines use the device.",
     ("vim-cmd vmsvc/snapshot.get VMID", "esxcli storage vmfs extent list"),
@@ -88,21 +82,18 @@ def to_record(disk: Device) -> Remedy:
     return _OF_KVM if is_virtio(disk.device) else _OF_HOST
 
 
-@dataclass(frozen=True)
-class Located:
-    """Where the time is: the end of a sentence, what shows it and what to do."""
-
-    where: str
-    evidence: tuple[Evidence, ...]
-    remedies: tuple[Remedy, ...]
-
-
 def located(system: System, disk: Device, slow: Flags) -> Located | None:
-    """The layer below a virtual disk, a guest's disk or a mount in which its time is; None where the logs do not tell,
-    or a queue does.
+    """The layer below a virtual disk, a guest's disk or a mount in which its time is, or of a hypervisor's own device;
+    None where the logs do not tell, or a queue does.
     """
     if is_mount(disk):
         return _of_mount(system, disk, slow)
+    if disk.layer is Layer.HOST_DEVICE:
+        return of_lun(system, disk, slow)
+    return _of_virtual(system, disk, slow)
+
+
+def _of_virtual(system: System, disk: Device, slow: Flags) -> Located | None:
     virtual = disk if disk.layer is Layer.VIRTUAL_DISK else virtual_disk_of(system, disk, slow)
     lun = None if virtual is None else _device_of(system, disk, virtual, slow)
     if virtual is None or lun is None:
@@ -113,6 +104,8 @@ def located(system: System, disk: Device, slow: Flags) -> Located | None:
         return None
     device, kernel = (middle(onto(disk, lun, metric)[slow]) for metric in ("device_latency_s", "kernel_latency_s"))
     queued = middle(onto(disk, lun, "queued")[slow])
+    if is_kernel(kernel, whole):
+        return in_kernel(system, disk, lun, slow)
     if not kernel <= _LITTLE * whole or queued > 0:
         return None
     said = beside(disk, lun, f"{lun.name}: DAVG {time(device)}, KAVG {time(kernel)}, nothing queued.", slow)
@@ -126,13 +119,13 @@ def located(system: System, disk: Device, slow: Flags) -> Located | None:
         return None
     done, asked = middle(onto(disk, lun, "iops")[slow]), _asked(system, disk, virtual.host, slow)
     if not done >= _MORE * asked:
-        return Located(f"{time(device)} of it is below the host, in the array or the fabric", (said,), (_ARRAY,))
+        return Located(f"{time(device)} of it is below the host, in the array or the fabric", (said,), (ARRAY,))
     words = (
         f"{time(device)} of it is below the host, where the device does {number(done / asked)} times what the virtual "
         "disks ask: a snapshot is read through or consolidated, or others use it"
     )
     rates = f"{lun.name} does {number(done)} IOPS, all virtual disks of the log {number(asked)}."
-    return Located(words, (said, beside(disk, lun, rates, slow)), (_SNAPSHOT, _ARRAY))
+    return Located(words, (said, beside(disk, lun, rates, slow)), (_SNAPSHOT, ARRAY))
 
 
 def _of_mount(system: System, disk: Device, slow: Flags) -> Located | None:

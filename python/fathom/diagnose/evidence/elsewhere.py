@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from fathom.diagnose.evidence.harm import ranked, sessions
+from fathom.diagnose.evidence.harm import FEWER, SERIOUS_SESSIONS, has_waits, part_of_all, ranked, sessions
 from fathom.diagnose.evidence.load import FEWEST, middle
-from fathom.diagnose.evidence.memory import LITTLE_BYTES, MAX_SERVER_MEMORY
-from fathom.diagnose.evidence.words import number, seen, share
+from fathom.diagnose.evidence.memory import LITTLE_BYTES, MAX_SERVER_MEMORY, SWAPPED, swapping
+from fathom.diagnose.evidence.words import megabytes, number, seen, share
 from fathom.diagnose.metrics import Layer
 from fathom.finding import Evidence, Remedy
 
@@ -29,7 +29,11 @@ _OFTEN = 0.1
 """Share of the moments in which that must be so."""
 WAITED = 0.15
 """Part of the processor time that a virtual machine wants and does not get."""
-WHOLE_PERCENT = 100.0
+_READY_PERCENT = 10.0
+"""%RDY of a virtual processor from which it harms: 5 to 10 % in VMware's guides and IBM's "Virtual machine CPU ready",
+which converts as VMware's KB 2002181 does. esxtop adds up all processors of a machine.
+"""
+_WHOLE_PERCENT = 100.0
 """%RDY of all processors of a machine from which it waits for a whole one all the time, however many it has."""
 
 _BUSIEST = (
@@ -161,34 +165,67 @@ def stolen(system: System) -> Elsewhere | None:
                 f"Steal is {number(float(np.median(values[hit])))} % in {share(hit.sum() / known.sum())} of the time"
             )
             return Elsewhere(GIVEN, seen(host, f"{words}: the machine wanted to run and others ran.", hit), LESS_SHARED)
-    for machine in machines(system):
-        ready, run = machine.values("cpu_ready_percent"), machine.values("cpu_run_percent")
-        hit, known = waited(ready, run), np.isfinite(ready)
-        if _often(hit, known):
-            then, when = number(middle(ready[hit])), f"in {share(hit.sum() / known.sum())} of the time"
-            part = middle(missed(ready, run)[hit])
-            words = f"{machine.name} was ready and did not run {when}: %RDY {then}, added over its processors."
-            if part >= 0:
-                words = (
-                    f"{machine.name} waited for {share(part)} of the processor time that it wanted, {when}: %RDY "
-                    f"{then}, %RUN {number(middle(run[hit]))}, added over its processors."
-                )
-            return given_away(machine, seen(machine, words, hit), known=part >= 0)
-    return None
+    waiting = [found for machine in machines(system) if (found := _ready(machine)) is not None]
+    if not waiting:
+        return None
+    worst = max(waiting, key=lambda each: each.rank)
+    also = [f"{each.machine.name} ({each.what})" for each in waiting if each is not worst]
+    others = f" So did {', '.join(also)}." if also else ""
+    return given_away(worst.machine, seen(worst.machine, f"{worst.said}{others}", worst.hit), known=worst.known)
 
 
-def waited(ready: Floats, run: Floats) -> Flags:
-    """When a virtual machine waited for processors: for a part of what it wanted; where %RUN is not known, for a whole
-    one all the time.
+@dataclass(frozen=True)
+class _Ready:
+    """A virtual machine that is ready and does not run, and what tells how badly."""
+
+    machine: Device
+    hit: Flags
+    rank: tuple[float, float]
+    what: str
+    said: str
+    known: bool
+
+
+def _ready(machine: Device) -> _Ready | None:
+    hit, known = waited(machine.values), np.isfinite(ready_of(machine.values))
+    if not _often(hit, known):
+        return None
+    part, ready = (middle(each[hit]) for each in (missed(machine.values), ready_of(machine.values)))
+    when, figures = f"in {share(hit.sum() / known.sum())} of the time", ready_words(machine.values, hit)
+    if not part >= 0:
+        said = f"{machine.name} was ready and did not run {when}: {figures}."
+        return _Ready(machine, hit, (0.0, ready), figures, said, known=False)
+    what = f"{share(part)} of the processor time that it wanted"
+    run = f"%RUN {number(middle(machine.values('cpu_run_percent')[hit]))}, added over its processors"
+    return _Ready(machine, hit, (part, ready), share(part),
+                  f"{machine.name} waited for {what}, {when}: {figures}; {run}.", known=True)  # fmt: skip
+
+
+def ready_of(values: Callable[[str], Floats]) -> Floats:
+    """%RDY of each processor of a virtual machine, on average; of all together where the log has no other."""
+    each = values("cpu_ready_each_percent")
+    return np.where(np.isfinite(each), each, values("cpu_ready_percent"))
+
+
+def ready_words(values: Callable[[str], Floats], chosen: Flags) -> str:
+    """%RDY at these moments, and of what."""
+    of_each = bool(np.isfinite(values("cpu_ready_each_percent")[chosen]).any())
+    return f"%RDY {number(middle(ready_of(values)[chosen]))} {'of each processor' if of_each else 'of all processors'}"
+
+
+def waited(values: Callable[[str], Floats]) -> Flags:
+    """When a virtual machine waited for processors: each of them for long, and for a part of what it wanted. Where the
+    log does not count its processors one by one, for a whole one all the time.
     """
-    found: Flags = np.where(
-        np.isfinite(run), (missed(ready, run) >= WAITED) & (ready >= STOLEN_PERCENT), ready >= WHOLE_PERCENT
-    )
+    each, part = values("cpu_ready_each_percent"), missed(values)
+    long = np.where(np.isfinite(each), each >= _READY_PERCENT, values("cpu_ready_percent") >= _WHOLE_PERCENT)
+    found: Flags = long & ~(part < WAITED)
     return found
 
 
-def missed(ready: Floats, run: Floats) -> Floats:
+def missed(values: Callable[[str], Floats]) -> Floats:
     """The part of the processor time that a virtual machine wanted and did not get, of its %RDY and %RUN."""
+    ready, run = values("cpu_ready_percent"), values("cpu_run_percent")
     return ready / np.where(ready + run > 0, ready + run, np.nan)
 
 
@@ -200,10 +237,28 @@ def given_away(machine: Device, evidence: Evidence, *, known: bool) -> Elsewhere
 
 
 def machines(system: System) -> list[Device]:
-    """Virtual machines whose disks are in the log; a hypervisor's own groups are always ready for something."""
+    """Virtual machines whose disks are in the log, and those alone that have a log of their own, where any has; a
+    hypervisor's own groups are always ready for something.
+    """
     owners = {(each.device or "").partition(":")[0] for each in system.of(Layer.VIRTUAL_DISK)}
-    return [each for each in system.of(Layer.HOST) if each.has("cpu_ready_percent")
-            and (each.device in owners or not owners)]  # fmt: skip
+    every = [each for each in system.of(Layer.HOST) if np.isfinite(ready_of(each.values)).any()
+             and (each.device in owners or not owners)]  # fmt: skip
+    guests = {(each.host or "").casefold() for each in system.disks}
+    return [each for each in every if (each.device or "").casefold() in guests] or every
+
+
+def swapped_by_host(system: System) -> Elsewhere | None:
+    """A hypervisor that reads memory of its machines from swap: each such page is a wait inside of the machine."""
+    of_esxi = {each.host for each in system.of(Layer.HOST_DEVICE, Layer.VIRTUAL_DISK)}
+    for host in system.hosts:
+        hit, known = swapping(host), np.isfinite(host.values("swap_in_bytes_per_s"))
+        if host.host not in of_esxi or not _often(hit, known):
+            continue
+        into, out = (middle(host.values(f"swap_{way}_bytes_per_s")[hit]) for way in ("in", "out"))
+        words = f"{host.name} reads {megabytes(into)} of its machines' memory from swap and writes {megabytes(out)}, in"
+        said = seen(host, f"{words} {share(hit.sum() / known.sum())} of the time.", hit)
+        return Elsewhere(f"the host {host.name} swaps memory of its machines", said, SWAPPED)
+    return None
 
 
 def swapped(system: System) -> Elsewhere | None:
@@ -230,14 +285,39 @@ def swapped(system: System) -> Elsewhere | None:
     return None
 
 
-def _most_wait(system: System, kind: str) -> tuple[float, float] | None:
-    """Sessions that wait in a class, and their share of all that wait; None unless they are most of them."""
-    waiting, everything = sessions(system, kind), sessions(system)
-    return None if waiting < _LEAST_SESSIONS or waiting < 0.5 * everything else (waiting, waiting / everything)
+def _most_wait(system: System, kind: str) -> tuple[float, str] | None:
+    """Sessions that wait in a class, and their part of all that wait; None unless they are most of them."""
+    waiting = sessions(system, kind)
+    few = waiting < _LEAST_SESSIONS or waiting < 0.5 * sessions(system)
+    return None if few else (waiting, part_of_all(system, waiting))
 
 
 def _often(hit: Flags, known: Flags) -> bool:
     return bool(known.any() and hit.sum() >= max(3.0, _OFTEN * known.sum()))
+
+
+def runnable(system: System) -> Elsewhere | None:
+    """Sessions of SQL Server that are ready to run and wait for a processor, more than for anything else.
+
+    Microsoft, sys.dm_os_wait_stats: `signal_wait_time_ms` is the "difference between the time that the waiting thread
+    was signaled and when it started running"; SOS_SCHEDULER_YIELD is a task that waits for its quantum to be renewed.
+    """
+    most = _most_wait(system, "processor")
+    if most is None or most[0] < SERIOUS_SESSIONS:
+        return None
+    waiting, part = most
+    workers = dict(ranked(system, "worker")).get("THREADPOOL", 0.0)
+    more = f" {number(workers)} more wait for a worker thread (THREADPOOL)." if workers >= _LEAST_SESSIONS else ""
+    return Elsewhere(
+        "sessions wait for processors",
+        Evidence(
+            f"{number(waiting)} sessions are ready to run and wait for a processor on average (SOS_SCHEDULER_YIELD and "
+            f"signal waits): {part}.{more}"
+        ),
+        Remedy("Look for the statements that use most processor time, or give the server more processors; in a virtual "
+               "machine see first whether its host gives it the processors that it has (steal, %RDY).",
+               (_BUSIEST,), None, "Signal waits and SOS_SCHEDULER_YIELD fall."),
+    )  # fmt: skip
 
 
 def grants(system: System) -> Elsewhere | None:
@@ -250,7 +330,7 @@ def grants(system: System) -> Elsewhere | None:
         "sessions wait for memory to run their statements in",
         Evidence(
             f"{number(waiting)} sessions wait for a memory grant (RESOURCE_SEMAPHORE) on average: "
-            f"{share(part)} of all waiting."
+            f"{part}."
         ),
         Remedy("Find the statements with the largest grants: sorts and hashes of too many rows, wrong estimates. Fix "
                "indexes and statistics, or limit a grant.",
@@ -260,18 +340,42 @@ def grants(system: System) -> Elsewhere | None:
 
 
 def locks(system: System) -> Elsewhere | None:
-    """Sessions that wait for each other more than for anything else."""
+    """Sessions that wait for each other more than for anything else, or of which only waits for locks are known."""
     most = _most_wait(system, "lock")
-    if most is None:
+    evidence = _locked(system) if most is None else Evidence(f"{number(most[0])} sessions wait for locks: {most[1]}.")
+    if evidence is None:
         return None
-    waiting, part = most
     return Elsewhere(
         "sessions wait for each other's locks",
-        Evidence(f"{number(waiting)} sessions wait for locks: {share(part)} of all waiting."),
+        evidence,
         Remedy("Find the session at the head of the chain and make its transaction shorter.",
                (_BLOCKED, _BLOCKED_POSTGRESQL),
                None, "Lock waits fall."),
     )  # fmt: skip
+
+
+def _locked(system: System) -> Evidence | None:
+    """Sessions that wait for locks by SQL Server's counters of locks alone, which know of no other wait.
+
+    Microsoft, "SQL Server, Locks object": Lock Wait Time (ms), "Total wait time (in milliseconds) for locks in the last
+    second"; "General Statistics object": Processes blocked.
+    """
+    for server in system.databases if not has_waits(system) else ():
+        each = server.values("lock_wait_s_per_s")
+        each = each if np.isfinite(each).any() else server.values("blocked_sessions")
+        mean = float(np.average(np.nan_to_num(each), weights=server.seconds)) if len(each) else 0.0
+        then = np.nan_to_num(each) >= max(SERIOUS_SESSIONS, middle(each, 95) / 2)
+        if mean >= SERIOUS_SESSIONS and then.sum() >= 3:
+            words = f"{number(mean)} sessions wait for locks on average, {number(middle(each[then]))} in"
+            return seen(server, f"{words} {share(then.sum() / len(then))} of the time{_fewer(server, then)}.", then)
+    return None
+
+
+def _fewer(server: Device, then: Flags) -> str:
+    """How many batches are done while sessions wait, where the log tells it and they are fewer."""
+    batches = server.values("batches_per_s")
+    less, usual = middle(batches[then]), middle(batches[~then])
+    return f", with {number(less)} batches/s, {number(usual)} otherwise" if less < FEWER * usual else ""
 
 
 def page_latches(system: System) -> Elsewhere | None:
@@ -287,7 +391,7 @@ def page_latches(system: System) -> Elsewhere | None:
     return Elsewhere(
         "sessions wait for the same pages in memory (page latches)",
         Evidence(
-            f"{number(waiting)} sessions wait for pages in memory: {share(part)} of all waiting, most of them in "
+            f"{number(waiting)} sessions wait for pages in memory: {part}, most of them in "
             f"{ranked(system, 'page latch')[0][0]}. No disk is read in these waits: those for a disk are PAGEIOLATCH."
         ),
         Remedy("See which pages these are. Of tempdb (2:...): give it several data files of equal size, one for each "

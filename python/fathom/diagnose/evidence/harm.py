@@ -3,7 +3,9 @@
 Without any a finding is a note.
 
 Waits are sorted by the names that SQL Server and PostgreSQL give them (sys.dm_os_wait_stats; monitoring statistics of
-PostgreSQL). A wait's measure is the mean number of sessions in it.
+PostgreSQL). A wait's measure is the mean number of sessions in it. SQL Server counts in it also the time from when the
+resource was free until a processor was (`signal_wait_time_ms`): that part is waiting for a processor, whatever the wait
+is called.
 """
 
 from __future__ import annotations
@@ -33,7 +35,8 @@ CLASSES = {
     "file growth": re.compile(r"^(?:PREEMPTIVE_OS_WRITEFILEGATHER)$"),
     "lock": re.compile(r"^(?:LCK.*|Lock:.*|LWLock:(?!WAL).*)$"),
     "page latch": re.compile(r"^(?:PAGELATCH.*)$"),
-    "processor": re.compile(r"^(?:SOS_SCHEDULER_YIELD|CX\w+|THREADPOOL)$"),
+    "processor": re.compile(r"^(?:SOS_SCHEDULER_YIELD)$"),
+    "worker": re.compile(r"^(?:CX\w+|THREADPOOL)$"),
     "replica": re.compile(r"^(?:HADR_SYNC_COMMIT|HADR_(?:DATABASE|TRANSPORT)_FLOW_CONTROL|IPC:SyncRep)$"),
     "memory": re.compile(r"^(?:RESOURCE_SEMAPHORE\w*)$"),
     "check": re.compile(r"^(?:DBCC\w*|CHECK_TABLES\w*)$"),
@@ -43,12 +46,15 @@ CLASSES = {
 _IDLE = re.compile(r"^(?:(?:Activity|Client|Extension|Timeout):.*|CPU)$")
 """PostgreSQL's waits of sessions without work; SQL Server's are left out as they are read."""
 
+SIGNAL = "signal waits (ready to run, without a processor)"
+"""What all waits together have of waiting for a processor after their resource was free."""
+
 SERIOUS_SESSIONS, SERIOUS_SHARE = 2.0, 0.4
 LEAST_SESSIONS, LEAST_SHARE = 0.5, 0.15
 """Mean sessions in a wait and its share of all waiting: from where it is a warning, and from where critical."""
 _LONGER = 3.0
 """Times as long as usual from which responses are harm."""
-_FEWER, _OFTEN = 0.7, 0.6
+FEWER, _OFTEN = 0.7, 0.6
 """Share of the batches that are still done while a disk is slow, and how surely they are fewer (`join.above`)."""
 
 
@@ -65,9 +71,7 @@ NONE = Harm(Severity.NOTE, None)
 
 def sessions(system: System, *classes: str) -> float:
     """Mean number of sessions that wait in these classes; of all known classes if none is named."""
-    wanted = [CLASSES[name] for name in classes or CLASSES]
-    looks = _looks(system)
-    return sum(_sessions(wait, looks) for wait in _waits(system) if any(c.match(_word(wait)) for c in wanted))
+    return sum(mean for _, mean in ranked(system, *(classes or CLASSES)))
 
 
 def _waits(system: System) -> list[Device]:
@@ -96,8 +100,22 @@ def ranked(system: System, *classes: str) -> list[tuple[str, float]]:
     """
     looks, wanted = _looks(system), [CLASSES[name] for name in classes]
     found = [(_word(wait), _sessions(wait, looks)) for wait in _waits(system)]
-    kept = (each for each in found if (any(c.match(each[0]) for c in wanted) if wanted else not _IDLE.match(each[0])))
+    kept = [each for each in found if (any(c.match(each[0]) for c in wanted) if wanted else not _IDLE.match(each[0]))]
+    signal = sum(float(np.nan_to_num(wait.mean("wait_signal_s_per_s"))) for wait in _waits(system) if _has_signal(wait))
+    if signal > 0 and (not classes or "processor" in classes):
+        kept.append((SIGNAL, signal))
     return sorted(kept, key=lambda each: -each[1])
+
+
+def part_of_all(system: System, mean: float) -> str:
+    """Which part of all waiting some sessions' is, of unknown waits as well: what L3 counts."""
+    everything = sum(each for _, each in ranked(system))
+    return f"{share(mean / everything if everything > 0 else 0.0)} of all waiting"
+
+
+def _has_signal(wait: Device) -> bool:
+    """Whether a part of a wait is for a processor, not all of it."""
+    return wait.has("wait_signal_s_per_s") and not CLASSES["processor"].match(_word(wait))
 
 
 def _word(wait: Device) -> str:
@@ -108,7 +126,8 @@ def _word(wait: Device) -> str:
 def _sessions(wait: Device, looks: int) -> float:
     """Mean sessions in a wait. One that is absent from a look at the sessions had none in it."""
     if wait.has("wait_s_per_s"):
-        return float(np.nan_to_num(wait.mean("wait_s_per_s")))
+        signal = float(np.nan_to_num(wait.mean("wait_signal_s_per_s"))) if _has_signal(wait) else 0.0
+        return max(0.0, float(np.nan_to_num(wait.mean("wait_s_per_s"))) - signal)
     return float(np.nansum(wait.values("active_sessions"))) / max(looks, 1)
 
 
@@ -119,7 +138,9 @@ def waiting(system: System, device: Device) -> Floats:
         if any(CLASSES[name].match(_word(wait)) for name in ("data", "log")):
             measure = "wait_s_per_s" if wait.has("wait_s_per_s") else "active_sessions"
             total += np.nan_to_num(onto(device, wait, measure))
-    return total
+            if _has_signal(wait):
+                total -= np.nan_to_num(onto(device, wait, "wait_signal_s_per_s"))
+    return np.clip(total, 0.0, None)
 
 
 def has_waits(system: System) -> bool:
@@ -134,7 +155,7 @@ def of_waits(system: System, *classes: str) -> Harm:
     if mine < LEAST_SESSIONS or part < LEAST_SHARE:
         return NONE
     serious = mine >= SERIOUS_SESSIONS and part >= SERIOUS_SHARE
-    words = f"{number(mine)} sessions wait for {' and '.join(classes)} I/O on average: {share(part)} of all waiting"
+    words = f"{number(mine)} sessions wait for {' and '.join(classes)} I/O on average: {part_of_all(system, mine)}"
     words += f", most of them in {ranked(system, *classes)[0][0]}"
     return Harm(Severity.CRITICAL if serious else Severity.WARNING, words)
 
@@ -182,7 +203,7 @@ def fewer_batches(system: System, disk: Device, slow: Flags) -> Harm | None:
     for server in (each for each in system.databases if near.any() and each.has("batches_per_s")):
         done = onto(disk, server, "batches_per_s")
         then, usual = (float(np.nanmean(done[each])) for each in (slow, near))
-        if then <= _FEWER * usual and above(done[near], done[slow]) >= _OFTEN:
+        if then <= FEWER * usual and above(done[near], done[slow]) >= _OFTEN:
             words = f"{number(then)} batches/s while {disk.name} is slow, {number(usual)} just before and after"
             return Harm(Severity.WARNING, words)
     return None

@@ -18,6 +18,8 @@ if TYPE_CHECKING:
 
 _TIMES, _CARRIES = 4.0, 0.5
 """How many times as long as its disk it takes, and the part of its rate that reaches the disk at least."""
+_MUCH, _STRAINED = 2.0, 3.0
+"""Times `_TIMES` as long for each request, from which on the disk may take so many times what it should keep."""
 _PART, _HALF = 0.05, 0.5
 """Part of the time from which it matters, and part of all waiting from which single moments do."""
 
@@ -54,8 +56,12 @@ def lost_above(system: System, upper: Device, lower: Device, *, single: bool = F
             continue
         above_s, below_s, asked = (middle(each[chosen]) for each in (latency, below, upper.values("iops")))
         is_slow = above_s > target_s and above_s >= _TIMES * below_s
-        if is_slow and below_s <= tier_of(system, lower).target_s and middle(rates[chosen]) >= _CARRIES * asked:
-            return _told(upper, lower, chosen & long)
+        if is_slow and middle(rates[chosen]) >= _CARRIES * asked:
+            told = _told(upper, lower, chosen & long)
+            # A burst strains the disk as well, which explains no several times as long of all requests in it.
+            much = told.above_s >= _MUCH * _TIMES * told.below_s
+            if below_s <= tier_of(system, lower).target_s * (_STRAINED if much else 1):
+                return told
     return None
 
 

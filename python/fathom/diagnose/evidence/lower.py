@@ -7,10 +7,11 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from fathom.diagnose.evidence.below import Located, to_record
+from fathom.diagnose.evidence.below import to_record
 from fathom.diagnose.evidence.figures import figures, latency_below
 from fathom.diagnose.evidence.join import onto
 from fathom.diagnose.evidence.load import middle, worked
+from fathom.diagnose.evidence.located import Located
 from fathom.diagnose.evidence.words import beside, number, time
 from fathom.diagnose.metrics import Layer
 

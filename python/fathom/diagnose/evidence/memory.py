@@ -11,8 +11,9 @@ import numpy as np
 
 from fathom.diagnose.evidence.join import onto
 from fathom.diagnose.evidence.load import FEWEST, busy, middle
-from fathom.diagnose.evidence.words import number, share, size
+from fathom.diagnose.evidence.words import megabytes, number, share, size
 from fathom.diagnose.metrics import Layer
+from fathom.finding import Remedy
 
 if TYPE_CHECKING:
     from fathom.diagnose.evidence.device import Device, Flags, Floats
@@ -35,6 +36,18 @@ MAX_SERVER_MEMORY = (
 )
 
 
+SWAPPED = Remedy(
+    "Give the host memory back: move machines to other hosts (vMotion), take memory limits off, and give machines no "
+    "more than they use. Reserve all memory of the database's machine, so that none of it is swapped.",
+    (
+        "esxtop (m: SWCUR, SWR/s and MCTLSZ of each machine)",
+        "PowerCLI: Get-VM | Get-VMResourceConfiguration | Select VM, MemReservationGB, MemLimitGB",
+    ),
+    "A reservation takes memory from other machines.",
+    "SWR/s is 0 in esxtop; what is still in swap comes back when it is used.",
+)
+
+
 @dataclass(frozen=True)
 class Pressure:
     """What shows it: of an operating system that pages, or of a database's buffer pool."""
@@ -50,7 +63,10 @@ def pressure(system: System, disk: Device, latency_s: float) -> tuple[Flags, Pre
     slow = busy(disk) & (latency > latency_s)
     if slow.sum() < FEWEST or slow.sum() < 0.5 * (busy(disk) & np.isfinite(latency)).sum():
         return None
-    found = next(chain(_paging(system, disk, slow), _starved(system, disk, slow)), None)
+    own = (_swapping(system, disk, slow),) if disk.layer is Layer.HOST_DEVICE else (
+        _paging(system, disk, slow), _starved(system, disk, slow)
+    )  # fmt: skip
+    found = next(chain(*own), None)
     return None if found is None else (slow, found)
 
 
@@ -74,6 +90,22 @@ def _paging(system: System, disk: Device, slow: Flags) -> Iterator[Pressure]:
         of_all = f", {share(min(1.0, moved / read))} of what the disk reads" if read > 0 else ""
         free = f"; {number(little / 1e6)} MB are available" if little > 0 else ""
         yield Pressure(host, True, f"{number(moved / 1e6)} MB/s of pages are read back{of_all}{free}.")
+
+
+def swapping(host: Device) -> Flags:
+    """When a hypervisor reads so much of its machines' memory from swap that they wait for it."""
+    return np.nan_to_num(host.values("swap_in_bytes_per_s")) >= _LEAST_BYTES
+
+
+def _swapping(system: System, lun: Device, slow: Flags) -> Iterator[Pressure]:
+    """A hypervisor whose swapping is a good part of what a device reads: that device holds the swap files."""
+    read = middle(lun.values("read_bytes_per_s")[slow])
+    for host in system.hosts:
+        moved, out = (middle(onto(lun, host, f"swap_{way}_bytes_per_s")[slow]) for way in ("in", "out"))
+        if host.host != lun.host or not (moved >= _LEAST_BYTES and _PART * read <= moved <= read / _PART):
+            continue
+        words = f"The host reads {megabytes(moved)} of its machines' memory from swap and writes {megabytes(out)}"
+        yield Pressure(host, True, f"{words}; {lun.name} reads {megabytes(read)} in all.")
 
 
 def _starved(system: System, disk: Device, slow: Flags) -> Iterator[Pressure]:

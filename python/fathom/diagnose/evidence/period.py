@@ -32,6 +32,23 @@ _CHECKPOINTS = Remedy(
     "Recovery after a crash may take longer.",
     "Writes are even, and reads take as long as between.",
 )
+WRITEBACK = Remedy(
+    "See whether the kernel writes back what programs wrote into its cache: Dirty grows between the bursts and falls "
+    "in them. If it is that, let it begin sooner, with less at once; or let the database flush as it writes.",
+    (
+        "Linux: grep -E 'Dirty|Writeback:' /proc/meminfo; sysctl -a | grep vm.dirty",
+        "Linux: sysctl -w vm.dirty_background_bytes=268435456 vm.dirty_bytes=1073741824",
+        "PostgreSQL: checkpoint_flush_after = 256kB, bgwriter_flush_after = 512kB, backend_flush_after = 256kB",
+    ),
+    "Pages that change again soon are written more often.",
+    "Writes are even, and reads take as long as between.",
+)
+"""Linux, Documentation/admin-guide/sysctl/vm.rst: data that has been dirty for longer than `dirty_expire_centisecs`
+(3000) is written out next time a flusher thread wakes up, every `dirty_writeback_centisecs` (500); these begin at
+`dirty_background_bytes`, and from `dirty_bytes` on the process that writes waits.
+"""
+_EXPIRED_S = (29.0, 36.0)
+"""From one burst to the next of pages that are written when they have been dirty for 30 s: up to 5 s more."""
 
 
 @dataclass(frozen=True)
@@ -42,8 +59,13 @@ class Period:
     remedies: tuple[Remedy, ...]
 
 
-def comes_back(disk: Device) -> Period | None:
-    """The busy times of a disk, where they come back by the clock; None where they do not."""
+def comes_back(disk: Device, *, linux: bool = False) -> Period | None:
+    """The busy times of a disk, where they come back by the clock; None where they do not.
+
+    Args:
+        disk: the disk.
+        linux: whether its system is known to be Linux, whose kernel writes back by a clock of its own.
+    """
     chosen = busy(disk)
     rows = in_a_row(chosen)
     if len(rows) < _FEWEST:
@@ -61,5 +83,14 @@ def comes_back(disk: Device) -> Period | None:
         return Period(seen(disk, f"{words}, as a job does that runs by the clock.", chosen), ())
     each = middle(disk.values("write_size_bytes")[chosen])
     of = f" of {size(each)}" if each > 0 else ""
-    words += f", with {number(many)} writes/s{of} instead of {number(few)}: checkpoints of a database do that."
-    return Period(seen(disk, words, chosen), (_CHECKPOINTS,))
+    words += f", with {number(many)} writes/s{of} instead of {number(few)}: "
+    if not linux:
+        return Period(seen(disk, f"{words}checkpoints of a database do that.", chosen), (_CHECKPOINTS,))
+    if _EXPIRED_S[0] <= period <= _EXPIRED_S[1]:
+        words += (
+            "Linux writes back pages that have been dirty for 30 s (vm.dirty_expire_centisecs); checkpoints of a "
+            "database look alike."
+        )
+        return Period(seen(disk, words, chosen), (WRITEBACK, _CHECKPOINTS))
+    words += "checkpoints of a database do that, and Linux's writeback of dirty pages (vm.dirty_*)."
+    return Period(seen(disk, words, chosen), (_CHECKPOINTS, WRITEBACK))

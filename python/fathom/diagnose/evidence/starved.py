@@ -22,6 +22,8 @@ from fathom.diagnose.evidence.elsewhere import (
     is_full,
     machines,
     missed,
+    ready_of,
+    ready_words,
     used_of,
     waited,
 )
@@ -37,7 +39,6 @@ if TYPE_CHECKING:
     from fathom.diagnose.evidence.system import System
 
 _FEWEST = 3
-_READY_AND_RUN = ("cpu_ready_percent", "cpu_run_percent")
 _MOSTLY, _SELDOM = 0.7, 0.2
 """Shares of the slow time, and of the rest, in which processors are missing where they explain the slow time."""
 _PART, _MOST = 0.3, 0.5
@@ -56,14 +57,14 @@ def starved(system: System, disk: Device, slow: Flags) -> Elsewhere | None:
     if _slow_below(system, disk, slow):
         return None
     missing = (found for each in (_stolen, _waiting, _full) if (found := each(system, disk, slow)) is not None)
-    return next(missing, None) or _above(system, disk, slow)
+    return next(missing, None) or in_guest(system, disk, slow)
 
 
 def short_of_processors(system: System, disk: Device, slow: Flags) -> bool:
     """Whether the disk's machine waited for processors in most of these moments, also where it always does."""
     missing = [onto(disk, host, "cpu_steal_percent") >= STOLEN_PERCENT for host in _hosts(system, disk)]
     for machine in _machines(system, disk):
-        missing.append(waited(*(onto(disk, machine, metric) for metric in _READY_AND_RUN)))
+        missing.append(waited(partial(onto, disk, machine)))
     return any(each[slow].mean() >= _MOSTLY for each in missing)
 
 
@@ -78,13 +79,13 @@ def _stolen(system: System, disk: Device, slow: Flags) -> Elsewhere | None:
 
 def _waiting(system: System, disk: Device, slow: Flags) -> Elsewhere | None:
     for machine in _machines(system, disk):
-        ready, run = (onto(disk, machine, metric) for metric in _READY_AND_RUN)
-        if _only_then(disk, waited(ready, run), np.isfinite(ready), slow):
-            part = middle(missed(ready, run)[slow])
+        values = partial(onto, disk, machine)
+        if _only_then(disk, waited(values), np.isfinite(ready_of(values)), slow):
+            part, rest = middle(missed(values)[slow]), worked(disk) & ~slow
             wanted = f"for {share(part)} of the processor time that it wanted" if part >= 0 else "for processors"
             words = (
-                f"{machine.name} waited {wanted} while {disk.name} was slow: %RDY is {_then(disk, ready, slow)}, added "
-                "over its processors."
+                f"{machine.name} waited {wanted} while {disk.name} was slow: {ready_words(values, slow)}, and "
+                f"{number(middle(ready_of(values)[rest]))} otherwise."
             )
             return given_away(machine, seen(machine, words), known=part >= 0)
     return None
@@ -98,7 +99,7 @@ def _full(system: System, disk: Device, slow: Flags) -> Elsewhere | None:
     return None
 
 
-def _above(system: System, disk: Device, slow: Flags) -> Elsewhere | None:
+def in_guest(system: System, disk: Device, slow: Flags) -> Elsewhere | None:
     """The time that a guest's disk takes and its virtual disk does not; a full queue between them is storage's."""
     below = virtual_disk_of(system, disk, slow)
     full = full_slots(system, disk, slow) is not None and not short_of_processors(system, disk, slow)

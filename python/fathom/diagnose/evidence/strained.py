@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from fathom.diagnose.evidence.elsewhere import Elsewhere, processors
+from fathom.diagnose.evidence.elsewhere import Elsewhere, processors, runnable
 from fathom.diagnose.evidence.load import middle, worked
 from fathom.diagnose.evidence.rare import is_rare
 from fathom.diagnose.evidence.slow_time import lasting, slow_time
@@ -78,6 +78,8 @@ def known_of(system: System) -> str | None:
         return f"{disk.name} is saturated: more load only waits."
     if not system.nearest and processors(system) is not None:
         return "The processors are busy, but no log tells what the disks did: they may be slow as well."
+    if not system.nearest and (ready := runnable(system)) is not None:
+        return ready.evidence.sentence
     return None
 
 

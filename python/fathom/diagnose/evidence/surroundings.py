@@ -34,7 +34,7 @@ _FORMATS = {
     AWS: {"aws-volumes", "cloudwatch", "cloudwatch-csv"},
     AZURE: {"azure", "azure-csv"},
     GCP: {"gcp"},
-    VMWARE: {"esxtop", "vsan", "vscsi"},
+    VMWARE: {"esxtop", "get-stat", "vsan", "vscsi"},
     LINUX: {"blktrace", "diskstats", "iostat", "iostat-json", "nfsiostat", "record", "sadf", "sar"},
     WINDOWS: {"blg", "get-counter", "perfmon", "windows-volumes", "wpa"},
     SQL_SERVER: {"sql-server"},
@@ -70,6 +70,11 @@ _POSTGRESQL_WAIT = re.compile(r"(?:Activity|BufferPin|Client|Extension|IO|IPC|LW
 def is_stacked(device: str | None) -> bool:
     """Whether a device of Linux stands on others: its software RAID, the device mapper, a cache, a replica."""
     return _STACKED.match(device or "") is not None
+
+
+def is_behind(device: str | None) -> bool:
+    """Whether a part of vSAN does the copies of what its clients ask for: nobody waits for it alone."""
+    return re.match(r"(?:cluster|host)-dom(?:compmgr|owner):", device or "") is not None
 
 
 def is_loop(device: str | None) -> bool:

@@ -16,7 +16,7 @@ from fathom.diagnose.evidence.impossible import without_impossible
 from fathom.diagnose.evidence.leak import without_leak
 from fathom.diagnose.evidence.limits import Limits
 from fathom.diagnose.evidence.regime import Regime, regimes_of
-from fathom.diagnose.evidence.surroundings import is_mount, ruled_out
+from fathom.diagnose.evidence.surroundings import is_behind, is_mount, ruled_out
 from fathom.diagnose.evidence.unit import in_seconds
 from fathom.diagnose.linux import disk_of
 from fathom.diagnose.metrics import Layer
@@ -34,7 +34,7 @@ MOST_DEVICES = 48
 _BUSY = ("outstanding_mean", "outstanding", "iops", "read_iops", "write_iops", "wait_s_per_s", "active_sessions")
 _KEY = ("layer", "host", "device")
 _GUEST = (Layer.GUEST_DISK, Layer.GUEST_VOLUME)
-_STORAGE = {*_GUEST, Layer.CLOUD_VOLUME, Layer.VIRTUAL_DISK, Layer.HOST_DEVICE, Layer.DATABASE_FILE}
+_STORAGE = {*_GUEST, Layer.CLOUD_VOLUME, Layer.VIRTUAL_DISK, Layer.HOST_KERNEL, Layer.HOST_DEVICE, Layer.DATABASE_FILE}
 """Layers of what takes requests."""
 _SAME_RATE, _SAME_LATENCY, _SAME_MOMENT = 0.02, 0.1, 0.1
 """How near the figures of two devices are that see the same requests: means, and the rate of any moment."""
@@ -108,8 +108,11 @@ class System:
         """What takes requests, where it was measured closest to who waits: disks and volumes, else what the hypervisor
         sees of them, else files as the database sees them.
         """
-        layers = (Layer.VIRTUAL_DISK,), (Layer.HOST_DEVICE,), (Layer.DATABASE_FILE,)
-        others = ([each for each in self.of(*layer) if each.has("iops", "latency_s")] for layer in layers)
+        layers = Layer.VIRTUAL_DISK, Layer.HOST_KERNEL, Layer.HOST_DEVICE, Layer.DATABASE_FILE
+        others = (
+            [each for each in self.of(layer) if each.has("iops", "latency_s") and not is_behind(each.device)]
+            for layer in layers
+        )
         rated = [each for each in self.volumes if each.has("iops")]
         return rated or next((found for found in others if found), self.volumes)
 

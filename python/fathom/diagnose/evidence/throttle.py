@@ -166,6 +166,10 @@ def throttled(system: System, disk: Device, kind: str = "volume") -> Throttle | 
     # With sizes that differ only one of the two can be tight; with one size the nearer limit decides.
     best, limit = min(known, key=lambda pair: (-pair[1].sure, pair[1].off, pair[0].spread))
     name, sure = limit.name, limit.sure
+    if not any(each.listed for _, each in known):
+        # Of numbers that are only like limits, the one that is exact was set: 6,000 IOPS, not the 49.2 MB/s they move.
+        best, limit = min(known, key=lambda pair: (pair[1].off, -pair[1].sure, pair[0].spread))
+        name = limit.name
     grown = best.load_growth >= 2 or best.latency_growth >= 3 or _has_slowed(disk, best)
     risen = has_risen(disk, best) or (grown and is_hard(disk, best) and not is_paced(disk, best))
     if not risen:

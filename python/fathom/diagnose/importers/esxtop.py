@@ -22,7 +22,7 @@ def recognise(head: Head) -> float:
 
 def read(source: Source) -> Iterator[Block]:
     """Adapters, devices and virtual disks, and the host's processor."""
-    yield from pdh.read(source, esxtop.mapped)
+    yield from map(esxtop.by_machine, pdh.read(source, esxtop.mapped))
 
 
 IMPORTER = Importer("esxtop", "esxtop batch mode (VMware ESXi)", recognise, read, "fathom record --print esxi")

@@ -10,7 +10,7 @@ from typing import Any
 
 from fathom.diagnose import postgresql, tables
 from fathom.diagnose.importer import Importer
-from fathom.diagnose.moments import Moments
+from fathom.diagnose.snapshots import Snapshots, Stamped
 from fathom.diagnose.source import Head, Source
 from fathom.diagnose.table import Block, Rows
 
@@ -25,15 +25,13 @@ def recognise(head: Head) -> float:
 
 def read(source: Source) -> Iterator[Block]:
     """Growth from look to look; sessions and their waits as they were."""
-    rows, moments, views = Rows(), Moments(source), postgresql.Views(None)
+    rows, snapshots, views = Rows(), Snapshots(source, _stamped), postgresql.Views(None)
     sessions: list[Mapping[str, Any]] = []
     looked: int | None = None
-    names: list[str] = []
-    for row in tables.rows(source, _NEEDED, _REMEDY):
-        if row.names is not names:
-            names, view = row.names, postgresql.view_of(row.names)
-            column = tables.time_column(source, row.cells, _REMEDY, row.line)
-        time = moments.time(row.line, row.cells[column])
+    for row, view, stamped in _viewed(source):
+        time = snapshots.time(stamped)
+        if time is None:
+            continue
         if view == "pg_stat_activity":
             if looked is not None and time != looked:
                 views.add(rows, looked, view, sessions)
@@ -47,6 +45,25 @@ def read(source: Source) -> Iterator[Block]:
         views.add(rows, looked, "pg_stat_activity", sessions)
     yield from rows.take()
     source.notes.fact("note", views.untimed)
+
+
+_WHOSE = ("pid", "datname", "backend_type", "object", "context", "state", "wait_event_type", "wait_event")
+"""Columns that tell the rows of one view and moment apart."""
+
+
+def _viewed(source: Source) -> Iterator[tuple[tables.Row, str | None, Stamped]]:
+    """All rows, with their view and their stamps."""
+    names: list[str] = []
+    for row in tables.rows(source, _NEEDED, _REMEDY):
+        if row.names is not names:
+            names, view = row.names, postgresql.view_of(row.names)
+            column = tables.time_column(source, row.cells, _REMEDY, row.line)
+        key = (view, *(row.cells.get(name) for name in _WHOSE))
+        yield row, view, Stamped(row.line, row.cells[column], key)
+
+
+def _stamped(source: Source) -> Iterator[Stamped]:
+    return (stamped for _, _, stamped in _viewed(source))
 
 
 IMPORTER = Importer(

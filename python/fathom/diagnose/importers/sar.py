@@ -15,6 +15,7 @@ import numpy as np
 
 from fathom.diagnose import sysstat
 from fathom.diagnose.clock import NS, zone_of
+from fathom.diagnose.facts import NOT_NEEDED
 from fathom.diagnose.importer import Importer
 from fathom.diagnose.importers.iostat import heading_of
 from fathom.diagnose.iostat import amount, digits_only, stamps
@@ -186,7 +187,10 @@ def _add(source: Source, rows: Rows, time: int, seconds: float | None, host: str
     elif "IFACE" in given:
         sysstat.add_network(rows, time, seconds, host, given["IFACE"], values)
     elif given.get("CPU", "all") in {"all", "-1"}:
+        before = len(rows)
         sysstat.add_host(rows, time, seconds, host, values)
+        if len(rows) == before:
+            source.notes.skip("rows", NOT_NEEDED, 1, " ".join(line.columns)[:60])
 
 
 IMPORTER = Importer("sar", "sar, text, or sadf -d (sysstat)", recognise, read, "sar -dubrqBW 1")

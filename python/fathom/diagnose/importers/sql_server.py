@@ -13,8 +13,8 @@ from fathom.diagnose import tables
 from fathom.diagnose.counters import Counted, Differences
 from fathom.diagnose.importer import Importer
 from fathom.diagnose.metrics import Layer
-from fathom.diagnose.moments import Moments
 from fathom.diagnose.numbers import whole_number
+from fathom.diagnose.snapshots import Snapshots, Stamped
 from fathom.diagnose.source import Head, Source
 from fathom.diagnose.table import Block, Rows
 
@@ -51,8 +51,16 @@ _HARMLESS = ("SLEEP_", "BROKER_", "XE_", "SQLTRACE_", "FT_", "HADR_FILESTREAM", 
              "LAZYWRITER_SLEEP", "LOGMGR_QUEUE", "REQUEST_FOR_DEADLOCK", "CHECKPOINT_QUEUE", "DISPATCHER_", "WAITFOR",
              "SP_SERVER_DIAGNOSTICS", "ONDEMAND_TASK_QUEUE", "PREEMPTIVE_XE_", "HADR_WORK_QUEUE", "HADR_TIMER_TASK",
              "HADR_CLUSAPI", "HADR_LOGCAPTURE_WAIT", "HADR_NOTIFICATION", "KSOURCE_WAKEUP", "PVS_PREALLOCATE",
-             "SOS_WORK_DISPATCHER", "PARALLEL_REDO_", "MEMORY_ALLOCATION_EXT", "BAD_PAGE_PROCESS")  # fmt: skip
-"""Waits of background tasks for work: nobody is kept waiting by them."""
+             "SOS_WORK_DISPATCHER", "PARALLEL_REDO_", "MEMORY_ALLOCATION_EXT", "BAD_PAGE_PROCESS", "VDI_CLIENT_OTHER",
+             "PWAIT_EXTENSIBILITY_CLEANUP_TASK", "PWAIT_ALL_COMPONENTS_INITIALIZED", "PWAIT_DIRECTLOGCONSUMER_GETNEXT",
+             "AZURE_IMDS_VERSIONS", "CHKPT", "DBMIRROR_DBM_EVENT", "DBMIRROR_EVENTS_QUEUE", "DBMIRROR_WORKER_QUEUE",
+             "DBMIRRORING_CMD", "EXECSYNC", "FSAGENT", "PREEMPTIVE_HADR_LEASE", "PREEMPTIVE_SP_SERVER_DIAGNOSTICS",
+             "REDO_THREAD_PENDING_WORK", "RESOURCE_QUEUE", "SERVER_IDLE_CHECK", "SNI_HTTP_ACCEPT", "UCS_SESSION_",
+             "STARTUP_DEPENDENCY_MANAGER", "WAIT_FOR_RESULTS", "WAIT_XTP_RECOVERY", "WAIT_XTP_HOST_WAIT",
+             "WAIT_XTP_OFFLINE_CKPT_NEW_LOG", "WAIT_XTP_CKPT_CLOSE")  # fmt: skip
+"""Waits of background tasks for work: nobody is kept waiting by them. After SQLskills, "Wait statistics, or please tell
+me where it hurts" (Paul Randal).
+"""
 
 
 def recognise(head: Head) -> float:
@@ -62,30 +70,27 @@ def recognise(head: Head) -> float:
 
 def read(source: Source) -> Iterator[Block]:
     """Growth from snapshot to snapshot, by file and by wait."""
-    rows, moments = Rows(), Moments(source)
+    rows, snapshots = Rows(), Snapshots(source, _stamped)
     files, waits = Differences(_FILE), Differences(_WAIT)
     sizes: dict[str, float] = {}
-    head: _Head | None = None
-    for row in tables.rows(source, (_FILES, _WAITS), _REMEDY):
-        cells = row.cells
-        if head is None or head.names is not row.names:
-            head = _head(source, row)
-        time = moments.time(row.line, cells[head.time])
-        host = None if head.host is None else cells[head.host] or None
+    for row, head, stamped in _headed(source):
+        cells, time = row.cells, snapshots.time(stamped)
+        if time is None:
+            continue
+        host, name = _key(cells, head)
         if head.is_wait:
-            name = cells["wait_type"]
             if name.startswith(_HARMLESS):
                 source.notes.skip("waits", "of background tasks without work", 1, name)
             else:
                 waits.add(rows, time, (host, name, Layer.DATABASE_WAIT), _counts(source, row, head))
         else:
             numbers = _counts(source, row, head)
-            file, size = _file(cells), numbers.get("size_on_disk_bytes")
-            if file not in sizes:
-                source.notes.fact("database", cells.get("database_name") or cells.get("db_name"), file)
-                source.notes.fact("logical_name", cells.get("file_name") or cells.get("name"), file)
-            sizes[file] = sizes.get(file, 0.0) if size is None else size
-            files.add(rows, time, (host, file, Layer.DATABASE_FILE), numbers)
+            size = numbers.get("size_on_disk_bytes")
+            if name not in sizes:
+                source.notes.fact("database", cells.get("database_name") or cells.get("db_name"), name)
+                source.notes.fact("logical_name", cells.get("file_name") or cells.get("name"), name)
+            sizes[name] = sizes.get(name, 0.0) if size is None else size
+            files.add(rows, time, (host, name, Layer.DATABASE_FILE), numbers)
         yield from rows.take_if()
     for file, size in sizes.items():
         source.notes.fact("file_bytes", f"{size:.0f}" if size else None, file)
@@ -100,6 +105,25 @@ class _Head(NamedTuple):
     time: str
     host: str | None
     counters: list[str]
+
+
+def _headed(source: Source) -> Iterator[tuple[tables.Row, _Head, Stamped]]:
+    """All rows, with what their head says of them and with their stamps."""
+    head: _Head | None = None
+    for row in tables.rows(source, (_FILES, _WAITS), _REMEDY):
+        if head is None or head.names is not row.names:
+            head = _head(source, row)
+        yield row, head, Stamped(row.line, row.cells[head.time], (head.is_wait, *_key(row.cells, head)))
+
+
+def _stamped(source: Source) -> Iterator[Stamped]:
+    return (stamped for _, _, stamped in _headed(source))
+
+
+def _key(cells: Mapping[str, str], head: _Head) -> tuple[str | None, str]:
+    """The server and the wait or file that a row is of."""
+    host = None if head.host is None else cells[head.host] or None
+    return host, cells["wait_type"] if head.is_wait else _file(cells)
 
 
 def _head(source: Source, row: tables.Row) -> _Head:

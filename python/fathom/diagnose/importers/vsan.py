@@ -1,9 +1,9 @@
 """vSAN's performance service: entities with lines of values, as `VsanPerfQueryPerf` returns them, saved as JSON.
 
 An entity is `{"entityRefId": "virtual-disk:...", "sampleInfo": "times", "value": [{"metricId": {"label":
-"latencyAvgRead", "metricsCollectInterval": 300}, "values": "1,2,3"}]}`; times are UTC, latencies microseconds, and
-throughputs bytes per interval (govmomi's and Telegraf's readers divide them as well). Built against this interface; no
-public sample was found and no cluster was at hand.
+"latencyAvgRead", "metricsCollectInterval": 300}, "values": "1,2,3"}]}`; times are UTC. Units are those of VMware Cloud
+Foundation Operations, which shows the same metrics: IOPS and bytes per second, latencies in microseconds. Congestion is
+a state, 0 to 255. Built against this interface; no public sample was found and no cluster was at hand.
 """
 
 from __future__ import annotations
@@ -26,16 +26,16 @@ _LAYERS = {
     "cluster-domcompmgr": Layer.HOST_KERNEL, "host-domcompmgr": Layer.HOST_KERNEL, "disk-group": Layer.ADAPTER,
     "cache-disk": Layer.HOST_DEVICE, "capacity-disk": Layer.HOST_DEVICE,
 }  # fmt: skip
-_LABELS: dict[str, tuple[str, float, bool]] = {
-    "iopsRead": ("read_iops", 1, False), "iopsWrite": ("write_iops", 1, False),
-    "throughputRead": ("read_bytes_per_s", 1, True), "throughputWrite": ("write_bytes_per_s", 1, True),
-    "latencyAvgRead": ("read_latency_s", 1e-6, False), "latencyAvgWrite": ("write_latency_s", 1e-6, False),
-    "latencyRead": ("read_latency_s", 1e-6, False), "latencyWrite": ("write_latency_s", 1e-6, False),
-    "latencyDevRead": ("read_latency_s", 1e-6, False), "latencyDevWrite": ("write_latency_s", 1e-6, False),
-    "oio": ("outstanding", 1, False), "congestion": ("congestions_per_s", 1, True),
-    "wbFreePct": ("write_buffer_free_percent", 1, False),
+_LABELS: dict[str, tuple[str, float]] = {
+    "iopsRead": ("read_iops", 1), "iopsWrite": ("write_iops", 1),
+    "throughputRead": ("read_bytes_per_s", 1), "throughputWrite": ("write_bytes_per_s", 1),
+    "latencyAvgRead": ("read_latency_s", 1e-6), "latencyAvgWrite": ("write_latency_s", 1e-6),
+    "latencyRead": ("read_latency_s", 1e-6), "latencyWrite": ("write_latency_s", 1e-6),
+    "latencyDevRead": ("read_latency_s", 1e-6), "latencyDevWrite": ("write_latency_s", 1e-6),
+    "oio": ("outstanding", 1), "congestion": ("congestion", 1), "wbFreePct": ("write_buffer_free_percent", 1),
+    "iopsResyncRead": ("resync_read_iops", 1), "iopsRecWrite": ("resync_write_iops", 1),
 }  # fmt: skip
-"""Label: metric, unit, and whether the value is a total over the interval."""
+"""Label: metric and unit."""
 
 
 def recognise(head: Head) -> float:
@@ -76,13 +76,10 @@ def _entity(source: Source, rows: Rows, name: str, layer: Layer, entity: dict[st
         if len(values) != len(times):
             raise source.error(f"{len(values)} values at {len(times)} times", _REMEDY, entry=name)
         interval = number(metric_id.get("metricsCollectInterval")) or None
-        metric, scale, total = known
+        metric, scale = known
         for time, value in zip(times, values, strict=True):
-            seconds = interval or moments.seconds(time)
-            # A total without its interval is no rate.
-            per = seconds if total else 1.0
-            found = value * scale / per if value is not None and per else None
-            rows.add(time, seconds, Series(None, name, layer, metric), found)
+            found = None if value is None else value * scale
+            rows.add(time, interval or moments.seconds(time), Series(None, name, layer, metric), found)
 
 
 IMPORTER = Importer("vsan", "VMware vSAN performance service, JSON", recognise, read)

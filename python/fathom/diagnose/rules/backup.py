@@ -101,7 +101,8 @@ def _backup(harm: Harm, sure: float, evidence: tuple[Evidence, ...], *, slows: b
     return Finding(
         "D16",
         "backup",
-        "The load is a backup: it keeps a fixed number of large reads outstanding, and latency follows from that.",
+        "The load is a backup: it keeps a fixed number of large reads outstanding; a latency that is long then follows "
+        "from that.",
         harm.severity if harm.sentence else Severity.NOTE,
         sure,
         evidence[:4],

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
+import numpy as np
+
 from fathom.diagnose.evidence.commits import found
 from fathom.diagnose.evidence.harm import has_waits, of_storage, of_waits
 from fathom.diagnose.evidence.sold import DOUBTFUL
@@ -17,6 +19,9 @@ from fathom.finding import Finding, Remedy
 if TYPE_CHECKING:
     from fathom.diagnose.evidence.commits import Commits
     from fathom.diagnose.evidence.system import System
+
+_COMMIT_SIBLINGS = 5
+"""PostgreSQL's own: so many transactions must be open beside the one that commits, or it does not wait for others."""
 
 _COLLECT = "perfmon SQLServer:Databases(*)\\Log Flushes/sec, pg_stat_wal, or iostat -x (f/s, f_await)"
 
@@ -70,19 +75,35 @@ def _together(system: System) -> Remedy:
         SQL_SERVER: "SQL Server's delayed durability loses the last transactions in a crash",
         MARIADB: "MariaDB's innodb_flush_log_at_trx_commit = 2 loses the last second in a crash of the machine",
     }
-    risks = [risk for database, risk in shared.items() if database not in system.ruled_out]
-    return Remedy(
-        "Commit several rows at once (one transaction around N rows), or let commits share a flush.",
-        (
-            "PostgreSQL: ALTER SYSTEM SET commit_delay = 1000",
-            "PostgreSQL: SELECT pg_reload_conf()",
+    commands = {
+        POSTGRESQL: ("PostgreSQL: ALTER SYSTEM SET commit_delay = 1000", "PostgreSQL: SELECT pg_reload_conf()"),
+        SQL_SERVER: (
             "SQL Server: ALTER DATABASE x SET DELAYED_DURABILITY = ALLOWED",
             "SQL Server: COMMIT TRANSACTION WITH (DELAYED_DURABILITY = ON)",
-            "MariaDB: SET GLOBAL innodb_flush_log_at_trx_commit = 2",
         ),
+        MARIADB: ("MariaDB: SET GLOBAL innodb_flush_log_at_trx_commit = 2",),
+    }
+    useless = system.ruled_out | ({POSTGRESQL} if _too_few_for_a_delay(system) else set())
+    risks = [risk for database, risk in shared.items() if database not in useless]
+    means = [command for database, each in commands.items() if database not in useless for command in each]
+    return Remedy(
+        "Commit several rows at once (one transaction around N rows)"
+        + (
+            ", or let commits share a flush."
+            if means
+            else "; too few sessions are active for commits to share a flush."
+        ),
+        tuple(means),
         f"{'; '.join(risks)}." if risks else None,
         "Flushes per second fall while transactions rise.",
     )
+
+
+def _too_few_for_a_delay(system: System) -> bool:
+    """Whether there never were as many sessions as PostgreSQL wants beside the one that commits before it waits."""
+    counted = [each.values("active_sessions") for each in system.databases if each.has("active_sessions")]
+    most = [float(np.nanmax(values)) for values in counted if not np.isnan(values).all()]
+    return bool(most) and max(most) <= _COMMIT_SIBLINGS
 
 
 def _device(system: System) -> Remedy:

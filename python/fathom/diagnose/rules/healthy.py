@@ -9,7 +9,16 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from fathom.diagnose.evidence.discards import slowed_by_discards
-from fathom.diagnose.evidence.elsewhere import grants, locks, page_latches, processors, stolen, swapped
+from fathom.diagnose.evidence.elsewhere import (
+    grants,
+    locks,
+    page_latches,
+    processors,
+    runnable,
+    stolen,
+    swapped,
+    swapped_by_host,
+)
 from fathom.diagnose.evidence.harm import LEAST_SESSIONS, has_waits, of_storage, of_waits, sessions
 from fathom.diagnose.evidence.hung import hung
 from fathom.diagnose.evidence.load import FEWEST, IDLE_LOAD, middle, worked
@@ -58,11 +67,12 @@ def examine(system: System) -> Iterator[Finding]:
     then = [found.starved for found in judged if found.starved is not None] if full is None else []
     lost = None if full is not None or then else stolen(system)
     most = [found for found in (locks(system), page_latches(system), grants(system)) if found is not None]
-    where = [found for found in (full, *then[:1], *most, lost) if found is not None]
+    ready = runnable(system) if full is None and lost is None and not then else None
+    where = [found for found in (full, *then[:1], ready, *most, lost) if found is not None]
     # Where the disks are slow, only waits that are elsewhere can clear them; of disks that keep few requests waiting,
     # and not for long, processors with no time left as well.
     by_processors = known and full is not None and both is None
-    by_waits = bool(judged) and has_waits(system) and any(found is not full for found in where)
+    by_waits = bool(judged) and has_waits(system) and any(found is not full and found is not ready for found in where)
     cleared = fast or by_processors or by_waits
     waiting = of_storage(system).sentence or of_waits(system, "file growth").sentence
     minor = waiting is not None and bool(most) and _is_minor(system)
@@ -77,8 +87,7 @@ def examine(system: System) -> Iterator[Finding]:
         # Something else is what to begin with; of the storage it is not known.
         sure = min(sure, _UNSEEN)
     # Little memory is named, and clears no disk.
-    short = swapped(system)
-    where += [] if short is None else [short]
+    where += [found for found in (swapped(system), swapped_by_host(system)) if found is not None]
     reason = f": {', and '.join(found.what for found in where)}" if where else ""
     said: list[Evidence] = [found.evidence for found in where]
     if minor:
@@ -152,7 +161,9 @@ def _judged(system: System, disk: Device) -> _Judged | None:
     kind, target = tier.name, time(tier.target_s)
     slower = high > tier.target_s
     kept = f", longer than the {target} that a {kind} should keep" if slower else f"; a {kind} should keep {target}"
-    words = f"On {disk.name}, 95 % of requests come{otherwise} from moments with at most {time(high)}{kept}"
+    # iostat rounds to 0.01 ms, vSphere to 1 ms.
+    most = f"at most {time(high)}" if high > 0 else "a latency that the log rounds to zero"
+    words = f"On {disk.name}, 95 % of requests come{otherwise} from moments with {most}{kept}"
     # The slower a disk is, the fewer of its requests count.
     slow_for_long = (slower and used) or (machine is None and lasting(system, disk) is not None)
     fine = not slow_for_long or is_rare(system, disk)

@@ -11,7 +11,8 @@ from fathom.diagnose.evidence.harm import of_storage
 from fathom.diagnose.evidence.period import comes_back
 from fathom.diagnose.evidence.saturation import Saturated, at_ceiling
 from fathom.diagnose.evidence.slow_time import longest
-from fathom.diagnose.evidence.surroundings import CONTROLLER, is_nvme
+from fathom.diagnose.evidence.starved import in_guest
+from fathom.diagnose.evidence.surroundings import CONTROLLER, WINDOWS, is_nvme
 from fathom.diagnose.evidence.words import megabytes, number, seen, share, time
 from fathom.diagnose.rule import LATENCY, RATE, Kind, Rule
 from fathom.finding import Evidence, Finding, Remedy
@@ -84,9 +85,10 @@ def examine(system: System) -> Iterator[Finding]:
     """Every volume."""
     for disk in system.volumes:
         found = at_ceiling(system, disk)
-        if found is None:
+        # A virtual disk that is fast at the same rate tells that no device holds it.
+        if found is None or in_guest(system, disk, found.chosen) is not None:
             continue
-        harm, again = of_storage(system), comes_back(disk)
+        harm, again = of_storage(system), comes_back(disk, linux=WINDOWS in system.ruled_out)
         written = "write_iops" if found.metric == "iops" else "write_bytes_per_s"
         writes = disk.mean(written, found.chosen) / disk.mean(found.metric, found.chosen)
         yield Finding(

@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING
 
 from fathom.diagnose.evidence.harm import of_storage
 from fathom.diagnose.evidence.load import middle
-from fathom.diagnose.evidence.memory import MAX_SERVER_MEMORY, pressure
+from fathom.diagnose.evidence.memory import MAX_SERVER_MEMORY, SWAPPED, pressure
 from fathom.diagnose.evidence.tier import tier_of
 from fathom.diagnose.evidence.words import number, seen, time
 from fathom.diagnose.metrics import Layer
-from fathom.diagnose.rule import LATENCY, Kind, Need, Rule
+from fathom.diagnose.rule import DISK_COLLECT, VOLUMES, Kind, Need, Rule
 from fathom.finding import Finding, Remedy
 
 if TYPE_CHECKING:
@@ -34,19 +34,21 @@ _PAGING = Remedy(
     "A smaller buffer pool reads more.",
     "No more pages are read back, and the disk's latency falls.",
 )
+_MACHINE = "The machine has too little memory and pages", _PAGING
+_DATABASE = "The database has too little memory and reads the same pages again", _BUFFERS
 
 
 def examine(system: System) -> Iterator[Finding]:
     """Disks that are slow while memory lacks; where they keep their latency, D21 tells."""
-    for disk in system.disks:
+    for disk in (*system.disks, *system.of(Layer.HOST_DEVICE)):
         found = pressure(system, disk, tier_of(system, disk).target_s)
         if found is None:
             continue
         slow, lack = found
         harm, latency = of_storage(system), middle(disk.values("latency_s")[slow])
-        who = "The machine has too little memory and pages" if lack.pages else (
-            "The database has too little memory and reads the same pages again"
-        )  # fmt: skip
+        who, remedy = _MACHINE if lack.pages else _DATABASE
+        if disk.layer is Layer.HOST_DEVICE:
+            who, remedy = f"The host {lack.host.name} has too little memory and swaps that of its machines", SWAPPED
         yield Finding(
             "D28",
             disk.name,
@@ -64,7 +66,7 @@ def examine(system: System) -> Iterator[Finding]:
             ),
             harm.sentence,
             "reads are of pages never read before (a larger working set, scans, files that are mapped)",
-            (_PAGING,) if lack.pages else (_BUFFERS,),
+            (remedy,),
         )
 
 
@@ -73,7 +75,7 @@ RULE = Rule(
     "too little memory overloads a disk",
     Kind.CAUSE,
     (
-        LATENCY,
+        Need((*VOLUMES, Layer.HOST_DEVICE), ("latency_s",), DISK_COLLECT),
         Need(
             (Layer.HOST, Layer.DATABASE),
             ("hard_faults_per_s", "page_reads_per_s", "swap_in_bytes_per_s"),

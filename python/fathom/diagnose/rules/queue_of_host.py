@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from fathom.diagnose.evidence.harm import of_storage
 from fathom.diagnose.evidence.load import middle
+from fathom.diagnose.evidence.luns import name_of
 from fathom.diagnose.evidence.words import number, seen, share, time
 from fathom.diagnose.metrics import Layer
 from fathom.diagnose.rule import Kind, Need, Rule
@@ -29,8 +29,6 @@ _ARRAY = Remedy(
     None,
     "The depth stays as it was set.",
 )
-_NAME = re.compile(r"(?:naa|eui|t10|mpx)\.[\w.:-]+")
-"""Names of devices, which no shell takes for anything else."""
 
 
 def examine(system: System) -> Iterator[Finding]:
@@ -67,13 +65,12 @@ def examine(system: System) -> Iterator[Finding]:
             ),
             harm.sentence,
             "DAVG rises as much as KAVG: then the device cannot serve more anyway",
-            (_ARRAY,) if lowered else (_deeper(lun.device or "", depth),),
+            (_ARRAY,) if lowered else (_deeper(name_of(lun), depth),),
         )
 
 
-def _deeper(device: str, depth: float) -> Remedy:
+def _deeper(name: str, depth: float) -> Remedy:
     """Twice the depth. A device takes no more than the module of its adapter allows, which it reads when it starts."""
-    name = device if _NAME.fullmatch(device) else "naa.ID"
     wanted: int | str = min(round(2 * depth), _MOST) if depth > 0 else "DEPTH"
     return Remedy(
         "Raise the device's queue depth after the array vendor's guidance: first in the adapter's module, then of the "

@@ -15,6 +15,7 @@ from fathom.diagnose.evidence.lower import look_below
 from fathom.diagnose.evidence.period import comes_back
 from fathom.diagnose.evidence.slow_time import MOSTLY, in_part, lasting, stretches
 from fathom.diagnose.evidence.starved import starved
+from fathom.diagnose.evidence.surroundings import WINDOWS
 from fathom.diagnose.evidence.tier import tier_of
 from fathom.diagnose.evidence.words import number, seen, time
 from fathom.diagnose.rule import PATH_LATENCY, PATH_RATE, Kind, Rule
@@ -26,6 +27,8 @@ if TYPE_CHECKING:
 
 _MORE_OFTEN = 0.5
 """Requests outstanding on average from which a disk has one more often than not."""
+_UNKNOWN = 0.45
+"""How sure it is where the logs do not show where the time goes."""
 _FEW = 0.02
 """Part of the moments below which those that follow no others are noise."""
 _AS_SLOW = 0.8
@@ -35,13 +38,18 @@ outstanding and now more."""
 
 def examine(system: System) -> Iterator[Finding]:
     """Volumes beyond their kind's latency while requests wait."""
+    told: set[str] = set()
     for disk in system.nearest:
+        if disk.name in told:
+            continue
         tier, chosen = tier_of(system, disk), _slow(system, disk)
         if chosen is None or starved(system, disk, chosen) is not None:
             continue
         did = figures(disk, chosen)
-        harm, found, again = of_storage(system), located(system, disk, chosen), comes_back(disk)
-        sure = 0.45 if found is None else 0.55
+        harm, found = of_storage(system), located(system, disk, chosen)
+        again = comes_back(disk, linux=WINDOWS in system.ruled_out)
+        sure = _UNKNOWN if found is None else found.sure
+        told |= frozenset() if found is None else found.covers
         # Which disk of the same log it is says where to look, and no more of the cause.
         found = look_below(system, disk, chosen) if found is None else found
         where = "the logs do not show where below it the time goes" if found is None else found.where

@@ -12,7 +12,7 @@ from fathom.diagnose.evidence.harm import of_storage
 from fathom.diagnose.evidence.load import FEWEST, middle, worked
 from fathom.diagnose.evidence.slow_time import MOSTLY, in_part, of_the_time, slow_time
 from fathom.diagnose.evidence.sold import DOUBTFUL
-from fathom.diagnose.evidence.surroundings import is_loop, is_mount, is_stacked
+from fathom.diagnose.evidence.surroundings import CONTROLLER, is_loop, is_mount, is_nvme, is_stacked
 from fathom.diagnose.evidence.tier import tier_of
 from fathom.diagnose.evidence.words import number, seen, time
 from fathom.diagnose.rule import LATENCY, RATE, Kind, Rule
@@ -69,20 +69,27 @@ def examine(system: System) -> Iterator[Finding]:
             tuple(_evidence(slow, others, over, chosen)),
             harm.sentence,
             "it belongs to another volume than the others, and its load is another one",
-            (
-                Remedy(
-                    f"Look at {slow.name} itself: errors, a failing medium, a slower model or path. Replace it, or "
-                    "move its data to the others.",
-                    (
-                        f"Linux: smartctl -x /dev/{slow.device}",
-                        f"dmesg -T | grep {slow.device}",
-                        "Windows: Get-PhysicalDisk | Get-StorageReliabilityCounter",
-                    ),
-                    "A stripe without redundancy is lost with the disk: take a backup first.",
-                    "Its latency is that of the others.",
-                ),
-            ),
+            (_look(system, slow, over),),
         )
+
+
+def _look(system: System, slow: Device, over: Device | None) -> Remedy:
+    """The disk itself; below a device of the device mapper it may be one path of several to the same LUN."""
+    name = over.name if over is not None and (over.device or "").startswith(("dm-", "mpath")) else None
+    paths = name is not None and not is_nvme(slow.device) and CONTROLLER not in system.ruled_out
+    named = f" Where {name} is multipath, it is one path: look at its port, cable and switch." if paths else ""
+    return Remedy(
+        f"Look at {slow.name} itself: errors, a failing medium, a slower model or path. Replace it, or move its data "
+        f"to the others.{named}",
+        (
+            *(("Linux: multipath -ll",) if paths else ()),
+            f"Linux: smartctl -x /dev/{slow.device}",
+            f"dmesg -T | grep {slow.device}",
+            "Windows: Get-PhysicalDisk | Get-StorageReliabilityCounter",
+        ),
+        "A stripe without redundancy is lost with the disk: take a backup first.",
+        "Its latency is that of the others.",
+    )
 
 
 def _slower(system: System, slow: Device, others: Sequence[Device]) -> tuple[float, float, Flags] | None:

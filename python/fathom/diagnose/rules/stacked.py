@@ -16,15 +16,17 @@ from fathom.diagnose.evidence.elsewhere import processors
 from fathom.diagnose.evidence.figures import figures
 from fathom.diagnose.evidence.harm import of_storage
 from fathom.diagnose.evidence.join import onto
-from fathom.diagnose.evidence.load import middle
+from fathom.diagnose.evidence.load import middle, worked
 from fathom.diagnose.evidence.lost_above import Lost, lost_above
 from fathom.diagnose.evidence.lower import is_disk, serves
+from fathom.diagnose.evidence.period import WRITEBACK
 from fathom.diagnose.evidence.words import number, seen, time
 from fathom.diagnose.metrics import Layer
 from fathom.diagnose.rule import LATENCY, RATE, Kind, Rule
 from fathom.finding import Finding, Remedy
 
 if TYPE_CHECKING:
+    from fathom.diagnose.evidence.device import Device, Flags
     from fathom.diagnose.evidence.system import System
 
 _NAME = re.compile(r"[\w-]+")
@@ -33,6 +35,8 @@ _FREE, _OF_ABOVE, _OF_MOST = 16.0, 0.2, 0.5
 """Requests outstanding below up to which its own queue is not what the device above waits for; where they are more, the
 parts of those above, and of the most that it had in the log, up to which that queue was not full.
 """
+_BURST = 1.5
+"""Times as many writes as otherwise that come in bursts."""
 
 
 def examine(system: System) -> Iterator[Finding]:
@@ -83,8 +87,19 @@ def _finding(system: System, found: Lost, names: list[str]) -> Finding:
         (seen(upper, words, chosen), *(() if full is None else (full.evidence,))),
         harm.sentence,
         f"{lower.name} is not below {upper.name}, or a limit of a control group (io.max) holds the requests above it",
-        (_look(upper.device or "", mirror=mirror), *(() if full is None else (full.remedy,))),
+        (
+            _look(upper.device or "", mirror=mirror),
+            *((WRITEBACK,) if _in_bursts(upper, chosen) else ()),
+            *(() if full is None else (full.remedy,)),
+        ),
     )
+
+
+def _in_bursts(upper: Device, chosen: Flags) -> bool:
+    """Whether a device is slow while several times as much is written as otherwise, as a kernel writes back."""
+    rest = worked(upper) & ~chosen
+    many, few = (float(np.nan_to_num(upper.mean("write_iops", moments))) for moments in (chosen, rest))
+    return bool(rest.any()) and many >= max(_BURST * few, 0.5 * upper.mean("iops", chosen))
 
 
 def _look(name: str, *, mirror: bool) -> Remedy:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -10,9 +11,11 @@ import numpy as np
 from fathom.diagnose.evidence.harm import of_storage
 from fathom.diagnose.evidence.hung import hung
 from fathom.diagnose.evidence.load import FEWEST, implied_load, in_a_row, middle, worked
+from fathom.diagnose.evidence.luns import name_of
 from fathom.diagnose.evidence.words import length, number, seen, time
-from fathom.diagnose.rule import QUEUE, RATE, Kind, Rule
-from fathom.finding import Finding, Remedy
+from fathom.diagnose.metrics import Layer
+from fathom.diagnose.rule import DISK_COLLECT, VOLUMES, Kind, Need, Rule
+from fathom.finding import Evidence, Finding, Remedy
 
 if TYPE_CHECKING:
     from fathom.diagnose.evidence.device import Device, Flags, Floats
@@ -29,6 +32,10 @@ _LOOK = Remedy(
     None,
     "No interval without completions.",
 )
+_PATHS = (
+    "Look at the paths to the LUN at these times: one that died or flaps, ports with errors, a failover of the array. "
+    "ESXi's log names path and SCSI status."
+)
 _SHORTER = Remedy("Record with one sample a second.", ("fathom record",), None, "The length of each pause is seen.")
 _WITHIN = 0.6
 """How sure stalls are that no interval shows as a whole."""
@@ -41,8 +48,8 @@ _RARE, _NEAR, _AT_WORK = 0.2, 4, 0.2
 
 
 def examine(system: System) -> Iterator[Finding]:
-    """Every volume."""
-    for disk in system.volumes:
+    """Every volume, and every device of a hypervisor."""
+    for disk in (*system.volumes, *system.of(Layer.HOST_DEVICE)):
         at_end, mean = (np.nan_to_num(disk.values(name)) for name in ("outstanding", "outstanding_mean"))
         still = (disk.values("iops") == 0) & ((at_end >= 2) | (mean >= 1))
         # Requests that wait keep a disk busy: where it was idle most of the interval, they came at its end.
@@ -65,10 +72,10 @@ def examine(system: System) -> Iterator[Finding]:
             f"{disk.name} stood still for {number(lasted)} s in all: requests outstanding, next to none completed.",
             harm.severity,
             0.85,
-            (seen(disk, _words(disk, stalled, np.maximum(at_end, mean)), stalled),),
+            (seen(disk, _words(disk, stalled, np.maximum(at_end, mean)), stalled), *_aborted(disk, stalled)),
             harm.sentence,
             "the recorder itself stood still then (missing intervals)",
-            (_LOOK,),
+            (_look(disk),),
         )
 
 
@@ -93,8 +100,30 @@ def _within(system: System, disk: Device) -> Iterator[Finding]:
         (seen(disk, words, held),),
         harm.sentence,
         "something else that uses the same storage works at these times",
-        (_SHORTER, _LOOK) if disk.interval_s > 1 else (_LOOK,),
+        (_SHORTER, _look(disk)) if disk.interval_s > 1 and disk.layer is not Layer.HOST_DEVICE else (_look(disk),),
     )
+
+
+def _look(disk: Device) -> Remedy:
+    """Where to look. ESXi's paths are those of one LUN."""
+    if disk.layer is not Layer.HOST_DEVICE:
+        return _LOOK
+    commands = (
+        f"esxcli storage core path list -d {name_of(disk)}",
+        "esxcli storage core path stats get",
+        "esxcli storage san fc stats get",
+        "grep -E 'APD|PDL|H:0x[1-9a-f]|[Ff]ailover' /var/log/vmkernel.log",
+    )
+    return replace(_LOOK, action=_PATHS, commands=commands)
+
+
+def _aborted(disk: Device, stalled: Flags) -> Iterator[Evidence]:
+    """Commands that a hypervisor gave up: a guest waited for them as long as it does (60 s on Windows), or ESXi did."""
+    rate = disk.values("aborts_per_s")
+    hit = stalled & (rate > 0)
+    if hit.any():
+        count = float((rate * disk.seconds)[hit].sum())
+        yield seen(disk, f"{number(count)} commands were aborted then: the storage did not answer in time.", hit)
 
 
 def _words(disk: Device, stalled: Flags, load: Floats) -> str:
@@ -172,4 +201,11 @@ def _lasting(still: Flags, seconds: Floats) -> Flags:
     return chosen
 
 
-RULE = Rule("D24", "stall", Kind.CAUSE, (RATE, QUEUE), examine)
+_WHERE = (*VOLUMES, Layer.HOST_DEVICE)
+RULE = Rule(
+    "D24",
+    "stall",
+    Kind.CAUSE,
+    (Need(_WHERE, ("iops",), DISK_COLLECT), Need(_WHERE, ("outstanding", "outstanding_mean"), DISK_COLLECT)),
+    examine,
+)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from fathom.diagnose.evidence.azure_disks import ANY_TIER, NAMES, UPDATE
@@ -14,6 +15,7 @@ from fathom.diagnose.evidence.sold import SURE, is_in, sold_there
 from fathom.diagnose.evidence.stated import at_stated_limit
 from fathom.diagnose.evidence.surroundings import AWS
 from fathom.diagnose.evidence.throttle import FLAGS, USED, said_by_cloud, throttled
+from fathom.diagnose.metrics import Layer
 from fathom.diagnose.rule import DISK_COLLECT, VOLUMES, Kind, Need, Rule
 from fathom.finding import Finding, Remedy
 
@@ -49,6 +51,7 @@ _LINK = Remedy(
     "None to look. Paths are best changed while the others carry the load.",
     "The plateau is gone or higher, and latency falls.",
 )
+_LINK_OF_ESXI = replace(_LINK, commands=("esxcli network nic list", "esxcli storage core path list"))
 _MORE = Remedy(
     "Raise the limit where it was set (the array's quality of service, the contract, a control group) by one step and "
     "compare, or send fewer requests (memory, indexes, compression).",
@@ -63,10 +66,12 @@ _PACED = (
 
 
 def examine(system: System) -> Iterator[Finding]:
-    """Every volume."""
-    for disk in system.volumes:
+    """Every volume; of a hypervisor's devices those alone that are at the rate of their link."""
+    for disk in (*system.volumes, *system.of(Layer.HOST_DEVICE)):
         found = said_by_cloud(disk) or throttled(system, disk)
-        if found is None or found.confidence < _LISTED:
+        if disk.layer is Layer.HOST_DEVICE:
+            found = found if found is not None and found.link else None
+        elif found is None or found.confidence < _LISTED:
             others = (at_stated_limit(system, disk), found, reached_in_part(system, disk))
             found = max((each for each in others if each is not None), key=lambda each: each.confidence, default=None)
         if found is None:
@@ -82,8 +87,12 @@ def examine(system: System) -> Iterator[Finding]:
             found.evidence,
             harm.sentence,
             "the rate rises above the plateau with the same load" + ("" if found.rose else _PACED),
-            (_LINK if found.link else _step(system, disk, found),),
+            (_link(disk) if found.link else _step(system, disk, found),),
         )
+
+
+def _link(disk: Device) -> Remedy:
+    return _LINK_OF_ESXI if disk.layer is Layer.HOST_DEVICE else _LINK
 
 
 def _step(system: System, disk: Device, found: Throttle) -> Remedy:
@@ -127,5 +136,5 @@ def _of_azure(found: Throttle) -> Iterator[str]:
         yield f"{UPDATE} --disk-iops-read-write N --disk-mbps-read-write M # Ultra Disk, Premium SSD v2"
 
 
-_RATE_OR_USED = Need(VOLUMES, ("iops", *USED, *FLAGS), DISK_COLLECT)
+_RATE_OR_USED = Need((*VOLUMES, Layer.HOST_DEVICE), ("iops", *USED, *FLAGS), DISK_COLLECT)
 RULE = Rule("D5", "throttled volume", Kind.CAUSE, (_RATE_OR_USED,), examine)

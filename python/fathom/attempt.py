@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -16,7 +16,7 @@ from fathom.host import scratch as scratch_space
 from fathom.observe import activity, observed
 from fathom.observe.watch import Watch
 from fathom.plan import Entry
-from fathom.provision import background, provide, requirements
+from fathom.provision import background, files, provide, requirements
 from fathom.provision.background import Job
 from fathom.provision.copies import Copy
 from fathom.provision.copies import of as copies_of
@@ -161,7 +161,9 @@ def _run(task: _Task, scratch: Path, around: Provided, *, restored: bool) -> Att
         window = (began, last["began_ns"] + last["measured_ns"])
         outcome["metrics"] = steps.overall(driven)
     else:
-        done = outcome["metrics"].get("transactions_per_second")
+        # What servers that ran before read and write is not seen: only that of others, for their transactions as well.
+        all_seen = all(server.database.connect is None for server in around.servers.values())
+        done = outcome["metrics"].get("transactions_per_second") if all_seen else None
         outcome["metrics"] = {**observed.metrics(watch.observations, window, done), **outcome["metrics"]}
     for name, job in beside.items():
         prefix = f"{name}_" if len(beside) > 1 else ""
@@ -176,6 +178,9 @@ def _run(task: _Task, scratch: Path, around: Provided, *, restored: bool) -> Att
 def _facts(around: Provided, watch: Watch, outcome: Outcome, *, restored: bool) -> dict[str, str]:
     troubles = {f"databases.{name}.samples": why for name, why in watch.troubles.items()}
     facts = {**around.facts, **troubles, **outcome["facts"]}
+    for name in around.servers:
+        if around.facts.get(f"databases.{name}.files") == files.UNKNOWN:
+            facts |= _if_on_a_disk(facts, ("may_lose", f"databases.{name}.may_lose"))
     if restored or any(name.endswith(".restored") for name in around.facts):
         how = "from a copy of the loaded data" if restored else "by a command of the study's"
         facts["data"] = f"restored {how}"
@@ -183,6 +188,16 @@ def _facts(around: Provided, watch: Watch, outcome: Outcome, *, restored: bool) 
         for name in ("warning.data", *(f"databases.{name}.warning.data" for name in around.servers)):
             facts.pop(name, None)
     return facts
+
+
+def _if_on_a_disk(facts: Mapping[str, str], names: Sequence[str]) -> dict[str, str]:
+    """What a database says that its log keeps, where nobody knows whether that log is on a disk."""
+    nothing = "nothing: "
+    return {
+        name: facts[name].replace(nothing, "nothing, if its files lie on a disk, which is not known: ", 1)
+        for name in names
+        if facts.get(name, "").startswith(nothing)
+    }
 
 
 def _beside(around: Provided) -> dict[str, Job]:

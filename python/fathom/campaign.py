@@ -18,10 +18,7 @@ from fathom import locking, record, results
 from fathom.engine import Model
 from fathom.errors import CampaignError
 from fathom.plan import Plan, plan
-from fathom.results import FORMAT_VERSION
-
-RETRIED = "retried"
-"""Where a campaign keeps the records of failed runs that were carried out again."""
+from fathom.results import FORMAT_VERSION, RETRIED
 
 
 def default_directory(planned: Plan, parent: Path = Path("results")) -> Path:

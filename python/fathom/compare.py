@@ -36,9 +36,10 @@ def merge(first: Campaign, second: Campaign) -> Campaign:
     places = Places(
         tuple(differences(first, second)), _in_turn(first, second), (measured_in(first), measured_in(second))
     )
+    sides = list(zip(names, (first, second), strict=True))
     runs = [
-        replace(run, id=f"{name}-{run.id}", variant={PLACE: name, **run.variant}, environment=kept)
-        for name, campaign in zip(names, (first, second), strict=True)
+        replace(_at(name, run), environment=kept)
+        for name, campaign in sides
         for run, kept in zip(campaign.runs, _changing(campaign.runs), strict=True)
     ]
     compare = first.study["compare"]
@@ -55,10 +56,15 @@ def merge(first: Campaign, second: Campaign) -> Campaign:
         first,
         study=study,
         runs=tuple(runs),
+        retried=tuple(_at(name, run) for name, campaign in sides for run in campaign.retried),
         planned=first.planned + second.planned,
         looks=tuple(sorted({*first.looks, *second.looks})),
         places=places,
     )
+
+
+def _at(place: str, run: Run) -> Run:
+    return replace(run, id=f"{place}-{run.id}", variant={PLACE: place, **run.variant})
 
 
 def place_names(first: Campaign, second: Campaign) -> tuple[str, str]:

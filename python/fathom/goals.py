@@ -59,6 +59,7 @@ class Outcome:
         left_out: what a latency left out in the run in which that was most, where it missed its limit for it.
         few: of an upper limit that all runs kept, why that shows nothing: too few requests lie beyond the percentile.
         sustained: whether the variant could do its load. What a queue that grows left of a limit ends with the run.
+        repeated: how many of the runs failed first, and count by a further attempt.
     """
 
     goal: Goal
@@ -69,6 +70,7 @@ class Outcome:
     left_out: LeftOut | None = None
     few: Few | None = None
     sustained: bool = True
+    repeated: int = 0
 
     @property
     def kept(self) -> bool:
@@ -100,7 +102,15 @@ def outcomes(campaign: Campaign, overloaded: Iterable[Mapping[str, Level]]) -> t
     """
     over = [dict(variant) for variant in overloaded]
     found = outcomes_of(campaign.runs, campaign.study)
-    return tuple(replace(outcome, sustained=outcome.variant not in over) for outcome in found)
+    first = [run for run in campaign.retried if run.failed]
+    return tuple(
+        replace(
+            outcome,
+            sustained=outcome.variant not in over,
+            repeated=len({run.id for run in first if run.variant == outcome.variant}),
+        )
+        for outcome in found
+    )
 
 
 def outcomes_of(runs: Iterable[Run], study: dict[str, Any]) -> tuple[Outcome, ...]:

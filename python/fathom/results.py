@@ -9,8 +9,7 @@ from __future__ import annotations
 import hashlib
 import json
 import math
-from collections import Counter
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -26,6 +25,9 @@ if TYPE_CHECKING:
 FORMAT_VERSION = 2
 """Version of the campaign directory; raised with every incompatible change, history in docs/RESULTS.md."""
 
+RETRIED = "retried"
+"""Where a campaign keeps the records of failed runs that were carried out again, beside `runs`."""
+
 SENSITIVITY = "sensitivity"
 """Where a campaign keeps the runs at the ends of assumed ranges, beside `runs`."""
 
@@ -35,10 +37,13 @@ _FILE_OF = {name: f"{name}.json" for name in ("metrics", "environment", "volumes
 _OF_EVERY_RUN = ("samples.parquet", "histograms.parquet")
 """What every finished run leaves that completed a request."""
 
+_PLANNED = ("round", "order", "variant", "seed")
+"""What a plan says of a run besides its id."""
+
 REASONS = {
     "unavailable": "what the run needs is not available here (a kernel feature, a program, a privilege, a path)",
     "settings": "the settings cannot be carried out",
-    "input-output": "a device or the file system failed a request",
+    "input-output": "a device, the file system or a database failed a request",
     "no-space": "no space was left",
     "permission": "a password or a right was refused",
     "lost": "a server or the connection to it was lost in mid-run",
@@ -48,6 +53,9 @@ REASONS = {
     "internal": "a mistake in Fathom; please report it with the message",
 }
 """The closed list of reasons of failed runs. All but the last come from the engine."""
+
+_NOT_HELD_AGAINST = frozenset({"cancelled"})
+"""Reasons of a failed run that say nothing about the variant: a person stopped it."""
 
 Level = str | int | float | bool
 """One level of a factor, as written in the study."""
@@ -106,6 +114,11 @@ class Run:
     def ok(self) -> bool:
         """Whether the run finished and its answer was verified."""
         return self.status == "ok"
+
+    @property
+    def failed(self) -> bool:
+        """Whether it failed for a reason that may be the variant's."""
+        return not self.ok and self.reason not in _NOT_HELD_AGAINST
 
     def samples(self) -> pl.DataFrame | None:
         """Per-interval samples: t_s, seconds, phase ("ramp" | "measure"), node, op, count, bytes, latency_mean_ns,
@@ -184,6 +197,7 @@ class Campaign:
         planned: how many runs the plan holds; more than len(runs) while a campaign is incomplete.
         quick: whether the study's `[quick]` overrides were in force: tiny scale, no figure to rely on.
         sensitivity: runs at the ends of what models assume (`Run.assumed` says which); they enter no verdict.
+        retried: the failed attempts at runs that were carried out again.
         looks: numbers of complete rounds after which a verdict was shown, ascending.
         edited: whether the file was changed after the campaign began; its runs are those of the text that was there.
         fixed: settings that a search gave the study, by dotted path.
@@ -203,6 +217,7 @@ class Campaign:
     quick: bool = False
     looks: tuple[int, ...] = ()
     sensitivity: tuple[Run, ...] = ()
+    retried: tuple[Run, ...] = ()
     edited: bool = False
     fixed: Mapping[str, Level] = field(default_factory=dict)
     models: tuple[tuple[str, str], ...] = ()
@@ -212,9 +227,16 @@ class Campaign:
     @property
     def complete_rounds(self) -> int:
         """Rounds of which every variant has finished, failed runs included."""
-        per_round = Counter(run.round for run in self.runs)
-        size = max(per_round.values(), default=0)
-        return sum(1 for count in per_round.values() if count == size)
+        return complete_rounds(self.runs)
+
+
+def complete_rounds(runs: Sequence[Run]) -> int:
+    """The rounds of which every variant is there, failed runs included: one that has begun tells nothing yet."""
+    per_round: dict[int, set[str]] = {}
+    for run in runs:
+        per_round.setdefault(run.round, set()).add(repr(sorted(run.variant.items())))
+    size = max(map(len, per_round.values()), default=0)
+    return sum(len(variants) == size for variants in per_round.values())
 
 
 def last_round(runs: Sequence[Run]) -> int:
@@ -244,6 +266,18 @@ def references(node: Mapping[str, Any], volumes: Collection[str]) -> dict[str, t
     return found
 
 
+def standing_on(names: Iterable[str], volumes: Mapping[str, Any]) -> tuple[str, ...]:
+    """These volumes and all that they stand on, each once, those above before those below."""
+    found: dict[str, None] = {}
+    left = [name for name in names if name in volumes]
+    while left:
+        name = left.pop(0)
+        if name not in found:
+            found[name] = None
+            left += [each for below in references(volumes[name], volumes).values() for each in below]
+    return tuple(found)
+
+
 def read(directory: Path) -> Campaign:
     """The campaign in a directory.
 
@@ -256,10 +290,11 @@ def read(directory: Path) -> Campaign:
     study = _resolved_now(directory, head, text) if head["format_version"] == 1 else plan.get("study")
     if not isinstance(study, dict):
         raise damaged(directory / "plan.json", "no study")
-    runs = sorted((read_run(place) for place in run_directories(directory)), key=lambda run: run.order)
+    runs = read_runs(directory, plan)
     ends = (read_run(place) for place in run_directories(directory, SENSITIVITY))
     tried = sorted((run for run in ends if run.assumed is not None), key=lambda run: run.order)
-    _told_apart(runs)
+    first = sorted((read_run(place) for place in run_directories(directory, RETRIED)), key=lambda run: run.order)
+    _as_planned(first, plan, directory / "plan.json")
     try:
         campaign = Campaign(
             directory=directory,
@@ -274,6 +309,7 @@ def read(directory: Path) -> Campaign:
             quick=bool(head.get("quick", False)),
             looks=tuple(sorted({int(look["rounds"]) for look in head.get("looks", [])})),
             sensitivity=tuple(tried),
+            retried=tuple(first),
             edited=edited(head, text),
             fixed=dict(head.get("fixed", {})),
             models=tuple((str(name), str(model)) for name, model in plan.get("models", ())),
@@ -305,6 +341,24 @@ def _told_apart(runs: Sequence[Run]) -> None:
                 "delete the one that is a copy",
             )
         seen[run.order] = run
+
+
+def _as_planned(runs: Sequence[Run], plan: Mapping[str, Any], path: Path) -> None:
+    """Refuses runs that are not of the plan: they would enter its rounds under another variant, round or seed."""
+    try:
+        known = {str(one["id"]): {key: one[key] for key in _PLANNED} for one in plan["runs"]}
+    except (KeyError, TypeError):
+        raise damaged(path, "no list of runs") from None
+    for run in runs:
+        place = run.directory or path.parent
+        if run.id not in known:
+            raise ResultsError(
+                f"{place}: no run of this campaign: plan.json has no {run.id}",
+                f"move it out of {place.parent}; run or simulate the study again for what is then missing",
+            )
+        wrong = [key for key, value in known[run.id].items() if getattr(run, key) != value]
+        if wrong:
+            raise damaged(place / "run.json", f"{wrong[0]} is not what plan.json says")
 
 
 def _resolved_now(directory: Path, head: dict[str, Any], text: str) -> dict[str, Any]:
@@ -354,9 +408,25 @@ def read_head(directory: Path) -> dict[str, Any]:
 
 
 def run_directories(directory: Path, kind: str = "runs") -> list[Path]:
-    """Directories of finished runs, or of those in `SENSITIVITY`; those still being written start with a dot."""
+    """Directories of finished runs, of `SENSITIVITY` or of `RETRIED`; those still being written start with a dot."""
     runs = directory / kind
     return sorted(place for place in runs.iterdir() if not place.name.startswith(".")) if runs.is_dir() else []
+
+
+def read_runs(directory: Path, plan: Mapping[str, Any]) -> list[Run]:
+    """The finished runs of a campaign in their order.
+
+    Args:
+        directory: of the campaign.
+        plan: what its `plan.json` holds.
+
+    Raises:
+        ResultsError: a run is damaged, there twice, or none of the plan.
+    """
+    runs = sorted((read_run(place) for place in run_directories(directory)), key=lambda run: run.order)
+    _told_apart(runs)
+    _as_planned(runs, plan, directory / "plan.json")
+    return runs
 
 
 def read_run(place: Path) -> Run:

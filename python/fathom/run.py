@@ -82,13 +82,16 @@ def execute(plan: Plan, options: Options, engine: Engine, observer: Observer) ->
         scratch_space.check(options.scratch)
     with campaign.locked(options.directory):
         plan = campaign.in_force(options.directory, plan)
-        before = {place: results.read_run(place) for place in results.run_directories(options.directory)}
-        again = [place for place, run in before.items() if options.retry_failed and not run.ok]
-        finished = {run.id for place, run in before.items() if place not in again}
+        begun = campaign.begun(options.directory)
+        before = (
+            results.read_runs(options.directory, results.read_json(options.directory / "plan.json")) if begun else []
+        )
+        again = [run for run in before if options.retry_failed and not run.ok]
+        finished = {run.id for run in before} - {run.id for run in again}
         pending = [run for run in plan.runs if run.id not in finished]
         rights.check(plan, pending)
         campaign.prepare(options.directory, plan)
-        campaign.set_aside(options.directory, again)
+        campaign.set_aside(options.directory, [run.directory for run in again if run.directory is not None])
         observer.campaign(plan, len(finished))
         if pending:
             _run_all(plan, pending, options, engine, observer)

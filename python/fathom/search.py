@@ -54,7 +54,8 @@ class Highest:
     ) -> Found:
         """Tries values until two are near each other, then outwards from both what comes out alike a second time.
 
-        Whether what met the goals lasts is told, not searched for.
+        Where that leaves a gap above what met the goals, the search goes on below the lowest value that came out
+        otherwise. Whether what met the goals lasts is told, not searched for.
         """
         low, high = self.low, self.high
         tried = _Tried(meets, again)
@@ -62,17 +63,26 @@ class Highest:
             return Found(None, low)
         if tried.meets(high) and tried.meets_again(high):
             return Found(high, None, high if lasts(high) else None)
-        whole = isinstance(low, int) and isinstance(high, int)
-        least = 1 if whole else self.high * _FINEST
-        while high - low > max(least, low * PRECISION):
-            middle = (low + high) // 2 if whole else (low + high) / 2
-            low, high = (middle, high) if tried.meets(middle) else (low, middle)
-        values = sorted(tried.once)
-        met = next((value for value in reversed(values) if tried.once[value] and tried.meets_again(value)), None)
-        missed = next((v for v in values if not tried.once[v] and not tried.meets_again(v)), self.high)
+        met: float | None = low
+        while met is not None and self._gap(met, high):
+            low = met
+            while self._gap(low, high):
+                middle = (low + high) // 2 if self._whole else (low + high) / 2
+                low, high = (middle, high) if tried.meets(middle) else (low, middle)
+            met = next((v for v in sorted(tried.once, reverse=True) if tried.once[v] and tried.meets_again(v)), None)
+            high = min((v for v in tried.once if met is not None and v > met), default=self.high)
+        missed = next((v for v in sorted(tried.once) if not tried.once[v] and not tried.meets_again(v)), self.high)
         if met is None:
             return Found(None, self.low, unclear=tuple(sorted(tried.unclear)))
         return Found(met, missed, met if lasts(met) else None, tuple(sorted(tried.unclear)))
+
+    @property
+    def _whole(self) -> bool:
+        return isinstance(self.low, int) and isinstance(self.high, int)
+
+    def _gap(self, low: float, high: float) -> bool:
+        """Whether there is something to try between two values."""
+        return high - low > max(1 if self._whole else self.high * _FINEST, low * PRECISION)
 
 
 @dataclass(frozen=True)

@@ -57,7 +57,7 @@ class LeftOut:
 def share(run: Run) -> float:
     """Share of an open loop's arrivals without an answer; 0 for a closed loop."""
     done = rate(run)
-    lasted = run.metrics.get("elapsed_s")
+    lasted = run.metrics.get("elapsed_s") or run.measured_s
     lost = (run.metrics.get("refused") or 0.0) + (run.metrics.get("backlog_end") or 0.0)
     if not lost or done is None or not lasted:
         return 0.0

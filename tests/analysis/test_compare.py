@@ -167,6 +167,47 @@ def test_a_simulation_without_chance_is_exact_and_says_so(campaign: Make, factor
     assert any("changes nothing of it" in reason for reason in found.reasons) == (factor == 1)
 
 
+@pytest.mark.parametrize(("a", "b"), [((1, 1), (2, 2)), ((4, 2), (2, 1)), ((1, 1), (1, 1))])
+def test_rounds_that_agree_in_a_small_count_alone_are_not_exact(
+    campaign: Make, a: tuple[float, ...], b: tuple[float, ...]
+) -> None:
+    """Two equal volumes: the longest queue was 1 of one and 2 of the other in both rounds, and no round was another."""
+    found = only(of_chance(campaign({"a": a, "b": b}, metric="backlog_max", clock="virtual")))
+    assert found.verdict is Verdict.UNDECIDED
+    assert found.ratio is not None
+    assert found.ratio.method != DETERMINISTIC
+    assert found.ratio.low < 0.5
+    assert found.ratio.high > 2
+
+
+def test_rounds_that_agree_in_a_fine_figure_alone_have_its_rounding_as_their_interval(campaign: Make) -> None:
+    made = campaign({"a": [4.001791] * 3, "b": [2.000895] * 3}, metric="latency_p99_ms", clock="virtual")
+    found = only(of_chance(made))
+    assert found.verdict is Verdict.FASTER
+    assert found.ratio is not None
+    assert 1.99 < found.ratio.low < found.ratio.value < found.ratio.high < 2.01
+    assert any("coarse, not exact" in reason for reason in found.reasons)
+
+
+def test_many_rounds_that_agree_in_a_small_count_have_a_verdict(campaign: Make) -> None:
+    """Rounding to whole requests hides a third of a request at most; over eight rounds 1 is less than 2."""
+    found = only(of_chance(campaign({"a": [2.0] * 8, "b": [1.0] * 8}, metric="backlog_max", clock="virtual")))
+    assert found.verdict is Verdict.FASTER
+    nearly = only(of_chance(campaign({"a": [40.0] * 5, "b": [39.0] * 5}, metric="backlog_max", clock="virtual")))
+    assert nearly.verdict is Verdict.FASTER
+    assert nearly.ratio is not None
+    assert nearly.ratio.low < nearly.ratio.value < nearly.ratio.high
+
+
+def of_chance(campaign: Campaign) -> Campaign:
+    """With a digest of its own for every run, and a figure that never comes out the same."""
+    changed = [
+        dataclasses.replace(run, digest=f"{place:x}", metrics={**run.metrics, "elapsed_s": 1 + place / 7})
+        for place, run in enumerate(campaign.runs)
+    ]
+    return dataclasses.replace(campaign, runs=tuple(changed))
+
+
 def test_a_simulation_with_chance_gets_an_ordinary_interval(campaign: Make) -> None:
     found = only(campaign({"a": BASE, "b": times(BASE, 2.0)}, clock="virtual"))
     assert found.ratio is not None

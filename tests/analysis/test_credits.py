@@ -15,7 +15,7 @@ from fathom.analysis.model import Analysis, Reserve
 from fathom.analysis.reserves import all_reserves, reserves_of
 from fathom.results import Run
 
-_NOISE = {"slow": (0, 1, 3, 0, 2, 1), "fast": (0, 2, 1, 3, 0, 2)}
+_NOISE = {"slow": (0, 1, 3, 0, 2, 1), "fast": (0, 2, 1, 3, 0, 2), "small": (0, 1, 0, 2, 3, 1)}
 """IOPS added, by the round."""
 
 
@@ -118,6 +118,26 @@ def test_merged_requests_cost_less_than_a_credit_each() -> None:
     assert found.whole_s == 110.0
 
 
+@pytest.mark.parametrize(
+    ("rates", "levels"),
+    [
+        ([1.0] * 6, [6000.0, 5999, 6000, 5998, 6000, 5999]),
+        # A burst at the end, and 400 credits that a full bucket did not earn before it.
+        ([0.0, 0, 0, 10, 0, 60], [6000.0, 6000, 6000, 6000, 6000, 5600]),
+    ],
+)
+def test_credits_that_a_full_bucket_does_not_earn_are_no_cost(rates: list[float], levels: list[float]) -> None:
+    made, study = sampled(rates, levels)
+    assert lived_on([made], study) == ()
+
+
+def test_what_a_request_costs_is_told_by_intervals_in_which_the_bucket_was_not_full() -> None:
+    """Full for 40 s, then 15 requests a second of two credits each."""
+    made, study = sampled([0.0] * 4 + [45.0] * 8, [6000.0] * 4 + [6000.0 - 700 * at for at in range(1, 9)])
+    (found,) = lived_on([made], study)
+    assert found.words == "lives on burst credits: 30 IOPS for 10 s more, then 10 IOPS"
+
+
 def test_credits_of_an_instance_last_as_long_as_the_catalogue_assumes() -> None:
     """Its vendor promises half an hour a day; a volume's vendor says how the credits come back."""
     made = run("fast", 1, 3000.0, credits(5_400_000))
@@ -182,6 +202,41 @@ def test_variants_that_are_alike_while_credits_last_are_not_chosen_by_price(
     found: Any = compared(slow, fast, (3000.0, 3000.0)).findings[0]
     assert (found.rule, found.remedies[0].action) == ("alike", action)
     assert (found.severity == "good") is (not slow and not fast)
+
+
+@pytest.mark.parametrize(
+    ("facts", "action", "said"),
+    [
+        (
+            ({}, credits(5.4e6), credits(7e6)),
+            "Prefer slow for a load that lasts: it needs no burst credits.",
+            "but fast and small do so on burst credits (33 min more, then 300 IOPS)",
+        ),
+        (
+            ({}, {}, credits(5.4e6)),
+            "Prefer slow or fast for a load that lasts: they need no burst credits.",
+            "but small does so on burst credits (33 min more, then 300 IOPS)",
+        ),
+        (
+            (credits(5.4e6), credits(7e6), credits(7e6)),
+            "Do not choose by this: all do more than they sustain.",
+            "do so on burst credits",
+        ),
+        (({}, {}, {}), "Choose by price or simplicity, not by speed.", "both variants are equivalent"),
+    ],
+)
+def test_several_that_are_alike_while_credits_last_are_not_chosen_by_price_either(
+    facts: tuple[dict[str, str], ...], action: str, said: str
+) -> None:
+    runs = [
+        run(name, number, 3000.0, mine)
+        for name, mine in zip(("slow", "fast", "small"), facts, strict=True)
+        for number in range(1, 6)
+    ]
+    whole = make_campaign({"slow": []}, metric="iops", compare={"rounds": 5}, extra_runs=runs)
+    found = analyse(dataclasses.replace(whole, planned=len(runs)))
+    assert found.findings[0].remedies[0].action == action
+    assert said.lower() in found.headline.lower()
 
 
 VOLUME = "workload.volume"

@@ -439,3 +439,37 @@ def test_the_load_that_is_advised_is_sustained_and_meets_the_goals(
     (overload,) = (one for one in found.findings if one.rule == "overload")
     assert overload.remedies[0].action.startswith(words)
     assert any("--find-max" in one.sentence for one in overload.evidence) is (len(loads) == 1)
+
+
+def test_of_variants_that_meet_the_goals_alike_none_is_chosen_for_its_place_in_the_list() -> None:
+    def runs(level: str) -> list[Any]:
+        return [
+            make_run({FACTOR: level}, number + 1, {"iops": value, "latency_p99_ms": 7.0})
+            for number, value in enumerate(noisy(1000))
+        ]
+
+    made = [run for level in "abc" for run in runs(level)]
+    whole = make_campaign({"a": []}, study={"goals": [GOAL]}, compare={"rounds": 5}, extra_runs=made)
+    found = analyse(dataclasses.replace(whole, planned=len(made), clock="virtual"))
+    assert found.headline.startswith("Every variant meets the goals.")
+    assert advice(found) == "Choose the cheapest of a, b and c: all meet the goals."
+
+
+def test_goals_and_first_card_are_about_one_variant() -> None:
+    """The first in the list that meets the goals for ever is no faster than the baseline; another one is."""
+    volume = "workload.volume"
+    rates = {"a": 1000.0, "b": 1000.0, "c": 3000.0}
+    made = [
+        make_run({volume: level}, number + 1, {"iops": value, "latency_p99_ms": 9.0 if level == "a" else 7.0})
+        for level, rate in rates.items()
+        for number, value in enumerate(noisy(rate))
+    ]
+    study = {"goals": [GOAL], "factors": {volume: list(rates)}, "variants": [stated({volume: v}) for v in rates]}
+    rules = {"rounds": 5, "baseline": {volume: "a"}}
+    whole = make_campaign({"a": []}, study=study, compare=rules, extra_runs=made)
+    found = analyse(dataclasses.replace(whole, planned=len(made), clock="virtual"))
+    told = found.decision.told
+    assert told is not None
+    assert told.variant == found.decision.taken == {volume: "b"}
+    assert "b and a are equivalent" in found.headline
+    assert found.headline.endswith("Of 2 comparisons 1 shows a difference.")

@@ -7,7 +7,7 @@ import dataclasses
 import numpy as np
 import pytest
 
-from analysis.conftest import FACTOR, make_campaign, make_run
+from analysis.conftest import FACTOR, make_campaign, make_run, stated
 from fathom.analysis.analyse import analyse
 from fathom.analysis.model import Analysis, Verdict
 from fathom.finding import Finding
@@ -141,3 +141,21 @@ def test_variants_that_are_not_told_apart_are_named_with_the_best() -> None:
     assert [variant[FACTOR] for variant in found.decision.rivals] in (["b"], ["c"])
     assert "not told apart from it" in found.headline
     assert first(found).remedies[0].action.endswith("by price: which of them is the fastest is not known.")
+
+
+def test_a_load_without_a_single_run_is_not_answered_from_another() -> None:
+    """Its runs were lost, or are still to come: the choice leaves it out as it does one where all of them failed."""
+    cells: Cells = {"old": {1: (1000.0, 5.0), 8: (3000.0, 5.0)}, "new": {1: (1300.0, 5.0), 8: (3900.0, 5.0)}}
+    levels = [{FACTOR: one, USERS: load} for one in cells for load in (1, 8, 16)]
+    found = judged(cells, variants=[stated(one) for one in levels])
+    assert [c.variant[USERS] for c in found.comparisons] == [1, 8, 16]
+    assert "at 16 users it is not comparable (no round holds a finished run of both new and old" in found.headline
+    action = "Choose new at 1 user and 8 users only: at 16 users it is not known whether it is worse."
+    assert first(found).remedies[0].action == action
+
+
+def test_a_load_is_one_before_a_second_level_has_run() -> None:
+    cells: Cells = {"old": {1: (1000.0, 5.0)}, "new": {1: (1300.0, 5.0)}}
+    found = judged(cells, variants=[stated({FACTOR: one, USERS: load}) for one in cells for load in (1, 16)])
+    assert found.loads == (USERS,)
+    assert first(found).remedies[0].action.startswith("Choose new at 1 user only")

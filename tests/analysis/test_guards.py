@@ -163,7 +163,9 @@ def test_what_one_of_several_may_lose_is_told_whoever_is_advised(campaign: Make)
     found = analyse(dataclasses.replace(whole, runs=tuple(runs)))
     assert found.losses == (({"workload.transaction": "cached"}, lost),)
     everywhere = [dataclasses.replace(r, facts={"c.may_lose": lost}) for r in whole.runs]
-    assert analyse(dataclasses.replace(whole, runs=tuple(everywhere))).losses == ()
+    of_all = analyse(dataclasses.replace(whole, runs=tuple(everywhere)))
+    assert (of_all.losses, of_all.shared_losses) == ((), (lost,))
+    assert found.shared_losses == ()
 
 
 @pytest.mark.parametrize("flushes", [0, 40])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -10,10 +11,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from fathom.analysis.analyse import analyse
 from fathom.analysis.interval import Floats
 from fathom.analysis.knee import find_knee, fit_bounds
 from fathom.analysis.load import LoadTable, load_tables
-from fathom.results import Run
+from fathom.results import Campaign, Run
 
 LOADS = np.array([1.0, 2, 4, 8, 16, 32, 64, 128])
 
@@ -65,6 +67,25 @@ def test_users_with_several_requests_each_keep_their_own_latency() -> None:
 def test_a_table_that_ends_before_the_knee_has_none() -> None:
     assert fit_bounds(LOADS, 1e3 * LOADS) is None
     assert find_knee(table(LOADS, 1e3 * LOADS), {}, 1) is None
+
+
+def test_a_table_that_starts_beyond_the_knee_has_none(run: Callable[..., Run]) -> None:
+    """Four servers of 1 ms, loads from 8 on: the knee would be the lowest load, and the floor its waiting time."""
+    loads = np.repeat([8.0, 16, 32, 64, 128], 3)
+    rates = capped(loads, 1.0, 4_000) * np.tile([0.998, 1.0, 1.003], 5)
+    assert find_knee(table(loads, rates), {}, 1) is None
+    assert find_knee(table(loads / 8, rates), {}, 1) is not None, "of one alone nobody waits"
+    runs = [
+        run({"workload.users": int(load)}, n, {"iops": rate, "latency_ms": 1e3 * load / rate})
+        for n, (load, rate) in enumerate(zip(loads, rates, strict=True), 1)
+    ]
+    study = {"title": "T", "question": "Q", "loads": {"workload.users": "users"}}
+    found = analyse(Campaign(Path("nowhere"), study, "", 7, "virtual", tuple(runs), len(runs)))
+    assert found.headline.startswith(
+        "It is already saturated at the lowest load tried (8 users): 4,000 IOPS at 2.00 ms"
+    )
+    (told,) = (one for one in found.findings if one.rule == "saturation")
+    assert told.remedies[0].action.startswith("Try fewer than 8 users")
 
 
 def test_without_any_latency_there_is_no_knee() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from typing import Any
 
 import numpy as np
@@ -9,6 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from analysis.conftest import FACTOR, make_campaign
+from fathom.analysis.analyse import analyse
 from fathom.analysis.interval import t_interval
 from fathom.analysis.looks import false_alarms, nominal_alpha, schedule, taken
 
@@ -84,3 +87,20 @@ def test_looks_that_were_declared_keep_to_the_promise() -> None:
 def test_more_looks_cost_more() -> None:
     levels = [nominal_alpha(looks, 0.05) for looks in ((5, 8), (5, 8, 12), (5, 8, 12, 20))]
     assert 0.05 > levels[0] > levels[1] > levels[2] > 0.05 / 4
+
+
+@pytest.mark.parametrize(("gone", "looks"), [((8,), (7, 8)), ((7, 8), (6, 8)), ((3, 4, 5), (5, 8)), ((), (8,))])
+def test_a_round_that_has_only_begun_is_no_look_at_the_planned_end(
+    gone: tuple[int, ...], looks: tuple[int, ...]
+) -> None:
+    """Ctrl-C in the last round, or a gap before it: the verdict is one before the end, and has to pay for itself."""
+    series = np.random.default_rng(5).normal(1000, 20, (2, 8))
+    whole = make_campaign({"old": list(series[0]), "new": list(series[1] * 1.2)})
+    left = tuple(run for run in whole.runs if run.variant[FACTOR] == "old" or run.round not in gone)
+    found = analyse(dataclasses.replace(whole, runs=left))
+    ratio = found.comparisons[0].ratio
+    assert ratio is not None
+    assert ratio.n == 8 - len(gone)
+    assert ratio.level == pytest.approx(1 - nominal_alpha(looks, 0.05))
+    said = [text for text in found.warnings if text.startswith("Intervals are corrected for looks after")]
+    assert (f"after {', '.join(map(str, looks))} rounds" in said[0]) if gone else not said

@@ -161,3 +161,28 @@ def test_a_campaign_that_was_looked_at_and_extended_says_what_chance_alone_shows
     assert "in 6." in said[0]
     planned = replace(extended, study={**extended.study, "compare": {**_COMPARE, "max_rounds": 10}}, looks=(5,))
     assert not [warning for warning in analyse(planned).warnings if "Looks beyond" in warning]
+
+
+def test_what_failed_first_at_a_place_stays_with_it() -> None:
+    here, there = _campaign("here", 1.0), _campaign("there", 1.2, first_minute=10)
+    failed = replace(there.runs[1], status="failed", reason="lost")
+    both = merge(here, replace(there, retried=(failed,)))
+    assert [(run.id, run.variant["place"]) for run in both.retried] == [("there-there1", "there")]
+    assert "there: 1 of 5 runs failed first (lost) and was repeated." in analyse(both).headline
+
+
+def test_variants_that_are_alike_at_two_places_are_told_apart() -> None:
+    """Each has itself at the other place as its baseline, from which only the place sets it apart."""
+    sides = []
+    for name in ("here", "there"):
+        found = _campaign(name, 1.0)
+        scatter = np.random.default_rng(len(name)).normal(1, 1e-4, 10)
+        runs = tuple(
+            replace(
+                run, id=f"{run.id}{level}", variant={"storage": level}, metrics={"iops": 1000 * float(scatter[place])}
+            )
+            for place, (level, run) in enumerate((level, run) for level in ("v0", "v1") for run in found.runs)
+        )
+        sides.append(replace(found, runs=runs, study={**found.study, "factors": {"storage": ["v0", "v1"]}}))
+    result = analyse(merge(*sides))
+    assert "There with v0 and there with v1 are equivalent to here" in result.findings[0].what.capitalize()

@@ -6,7 +6,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fathom.analysis.model import Estimate
+from analysis.conftest import make_campaign
+from fathom.analysis.analyse import _warnings, analyse
+from fathom.analysis.beside import doubt_words, guard_words
+from fathom.analysis.guard import Guard
+from fathom.analysis.model import Estimate, SteadyState
 from fathom.analysis.words import (
     by,
     effect,
@@ -20,6 +24,7 @@ from fathom.analysis.words import (
     quantity,
     subject,
 )
+from fathom.report.verdicts import name
 
 
 @pytest.mark.parametrize(
@@ -89,3 +94,29 @@ def test_units_follow_their_number() -> None:
 def test_a_change_beyond_belief_in_per_cent_is_a_multiple() -> None:
     assert by(0.16) == "by 16 %"
     assert by(190.84) == "192-fold"
+
+
+def test_a_guard_on_a_latency_has_the_scale_of_a_headline() -> None:
+    """`1.20 × higher` beside `29 % worse` were two scales for one thing."""
+    tail = Guard("latency_p99_ms", 1.29, 12.9, 10.0, worse=True, most=1.4)
+    assert guard_words(tail) == "p99 latency is 1.29 × worse (12.9 against 10.0 ms)"
+    assert "so far 1.29 × higher (12.9 against 10.0 ms), and may be up to 1.40 × worse" in doubt_words(tail)
+    assert guard_words(Guard("iops", 1.29, 1000.0, 1290.0, worse=True)).startswith("I/O rate is 29 % worse")
+
+
+def test_a_count_is_lower_and_not_faster() -> None:
+    found = analyse(
+        make_campaign(
+            {"old": [40.0, 42.0, 41.0, 40.0, 43.0], "new": [20.0, 20.0, 21.0, 20.0, 21.0]}, metric="backlog_max"
+        )
+    )
+    assert "lower than that of old" in found.headline
+    assert "faster" not in found.headline
+    assert name(found.comparisons[0]) == "lower"
+
+
+def test_one_run_is_told_in_the_singular() -> None:
+    whole = make_campaign({"old": [1000.0], "new": [1100.0]})
+    early = SteadyState(whole.runs[0].id, 2.0, True, (), (), warm_up_bias=0.5)
+    said = _warnings(whole, None, [early], frozenset(), [], [])
+    assert any(text.startswith("1 run still warmed up while measured") for text in said)

@@ -314,6 +314,22 @@ def test_scatter_near_the_line_widens_what_is_found() -> None:
     assert First("key", (1, 2, 3)).search(lambda v: v >= 2, again=lambda v: v >= 3).met == 3
 
 
+def test_a_bisection_goes_on_below_what_a_second_seed_contradicts() -> None:
+    """One seed takes 920, the other 790: between 700, which both take, and 900 lay nothing that was tried."""
+    tried: list[float] = []
+
+    def meets(value: float) -> bool:
+        tried.append(value)
+        return value <= 920
+
+    found = Highest("workload.rate", 300, 1100).search(meets, again=lambda value: value <= 790)
+    assert isinstance(found.met, int)
+    assert found.met <= 790
+    assert min(found.unclear) - found.met <= 0.02 * found.met
+    assert found.missed == 925
+    assert len(tried) == len(set(tried)) < 16
+
+
 @pytest.mark.parametrize(
     ("unclear", "end"), [((), "."), ((2350,), "; 2350 did so"), ((2350, 2370), "; 2350 and 2370 did so")]
 )

@@ -80,6 +80,8 @@ def test_completion_scripts_are_offered() -> None:
         ("doc writeb", "writeback"),
         ("catalogue aws/gp", "aws/gp2\naws/gp3"),
         ("new study --from volume-s", "volume-swap"),
+        ("new st", "study"),
+        ("volume export --to l", "lvm"),
     ],
 )
 def test_the_shell_completes_names(typed: str, offered: str) -> None:

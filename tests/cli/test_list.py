@@ -24,7 +24,10 @@ def test_campaigns_are_listed_with_question_state_and_verdict(fathom: Any, study
     assert beside["question"] == "Does the size of a request matter on this disk?"
     assert beside["verdict"] == json.loads(fathom("report", "beside", "--json").stdout)["analysis"]["headline"]
     assert entries["broken"]["state"] == "cannot be read"
-    assert "damaged" in entries["broken"]["verdict"]
+    assert "damaged" in entries["broken"]["problem"]
+    assert entries["broken"]["verdict"] is None, "it is not decided"
+    assert beside["problem"] is None
+    assert "damaged" in fathom("list").stdout
     assert beside["verdict"] in " ".join(fathom("list", "beside").stdout.split())
 
 
@@ -67,17 +70,20 @@ def test_failed_runs_are_carried_out_again_on_request(fathom: Any, tmp_path: Pat
     study = tmp_path / "read.toml"
     study.write_text(
         f'title = "Read"\n[volumes.disk]\nkind = "file"\npath = "{image}"\n'
-        '[workload]\nkind = "io"\nvolumes = ["disk"]\nduration = "50ms"\n[compare]\nmetric = "iops"\nrounds = 2\n'
+        '[workload]\nkind = "io"\nvolumes = ["disk"]\nduration = "1s"\n[compare]\nmetric = "iops"\nrounds = 2\n'
     )
     assert fathom("run", study, "--out", "c").returncode == 1
     image.write_bytes(bytes(1 << 20))
     assert fathom("run", study, "--out", "c").returncode == 1, "a failed run is a result until somebody says otherwise"
     again = fathom("run", study, "--out", "c", "--retry-failed")
-    assert again.returncode == 0, again.stderr
+    assert again.returncode == 0, again.stdout + again.stderr
     found = results.read(tmp_path / "c")
     assert [run.ok for run in found.runs] == [True, True]
     kept = [results.read_run(place) for place in sorted((tmp_path / "c" / "retried").iterdir())]
     assert [run.ok for run in kept] == [False, False]
+    told = json.loads(fathom("report", "c", "--json").stdout)
+    assert [(one["id"], one["reason"]) for one in told["retried"]] == [(run.id, run.reason) for run in kept]
+    assert "2 of 2 runs failed first" in told["analysis"]["headline"], "a report does not hide them"
     before = {run.id: run.started for run in found.runs}
     assert fathom("run", study, "--out", "c", "--retry-failed").returncode == 0
     assert {run.id: run.started for run in results.read(tmp_path / "c").runs} == before, "nothing had failed"

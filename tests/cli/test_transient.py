@@ -26,6 +26,10 @@ def said(done: Any) -> str:
             "It is offered all that is allowed (gp3: 3,000 IOPS): its queue and its latency grow as long as that",
         ),
         (
+            ("--model", "aws/gp3", "--rate", "2990", "--for", "10s"),
+            "It is offered almost all that is allowed (gp3: 3,000 IOPS): with hardly more its queue would grow without",
+        ),
+        (
             ("--model", "aws/gp3", "--depth", "65536", "--for", "5s"),
             "It was measured for 5 s while requests took up to 6.9 s: measure longer.",
         ),

@@ -91,6 +91,11 @@ DAMAGES: dict[str, tuple[Callable[[Path], Any], str]] = {
         "run 1 of the campaign, as",
     ),
     "wrong round": (lambda d: edited(run_of(d) / "run.json", round="many"), "wrong type"),
+    "another round": (lambda d: edited(run_of(d) / "run.json", round=2), "round is not what plan.json says"),
+    "another variant": (lambda d: edited(run_of(d) / "run.json", variant={"a": 1}), "variant is not what plan.json"),
+    "another order": (lambda d: edited(run_of(d) / "run.json", order=99), "order is not what plan.json says"),
+    "another seed": (lambda d: edited(run_of(d) / "run.json", seed=5), "seed is not what plan.json says"),
+    "a plan without runs": (lambda d: edited(d / "plan.json", runs=None), "plan.json: damaged: no list of runs"),
 }
 
 
@@ -105,6 +110,22 @@ def test_damage_is_named_with_its_file_and_a_remedy(kind: str, copy: Path) -> No
     assert str(copy) in screen
     assert refused.value.remedy
     assert len(screen.splitlines()) <= 24
+
+
+def test_runs_of_another_seed_are_none_of_this_campaign(
+    make_engine: Any, make_notes: Any, study: Study, copy: Path, tmp_path: Path
+) -> None:
+    """Copied into it, they would enter its rounds; to go on measuring beside them is refused before anything is run."""
+    execute(plan(study, rounds=1, seed=2), Options(tmp_path / "other"), make_engine(), make_notes())
+    alien = run_of(tmp_path / "other")
+    shutil.rmtree(run_of(copy))
+    shutil.copytree(alien, copy / "runs" / alien.name)
+    with pytest.raises(ResultsError, match=r"no run of this campaign: plan\.json has no"):
+        results.read(copy)
+    engine = make_engine()
+    with pytest.raises(ResultsError, match="no run of this campaign"):
+        execute(plan(study, rounds=1), Options(copy), engine, make_notes())
+    assert not engine.calls
 
 
 def test_damaged_samples_are_named_when_they_are_read(copy: Path) -> None:

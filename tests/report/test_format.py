@@ -44,6 +44,7 @@ def test_quantities(value: float | None, unit: str, text: str) -> None:
         (made(61.2, 58.4, 64.1), "61.2\u00a0×", "58.4 to 64.1"),
         (made(1202, 5.5, 263837), "1,202\u00a0×", "5.50 to 263,837"),
         (made(0.11, 5.2e-23, 1e20), "0.11\u00a0×", "5 rounds tell nothing"),
+        (made(2.87, 0.000518, 15942.0), "2.87\u00a0×", "5 rounds tell nothing"),
         (made(1.9, 1.9, 1.9, level=0.0), "1.90\u00a0×", "–"),
         (made(1.5, float("-inf"), float("inf")), "1.50\u00a0×", "–"),
     ],

@@ -115,7 +115,8 @@ def test_failed_runs_are_shown_with_reason_and_command(tmp_path: Path) -> None:
     scene = report_scenes.failed(tmp_path)
     document = build(scene.analysis, scene.campaign)
     table = next(table for table in document.tables() if table.name == "failed-runs")
-    assert [row[3].text for row in table.rows] == ["! no-space: no space was left"] * 2
+    # The cause of both is the same, and told once.
+    assert [row[3].text for row in table.rows] == ["! no-space: no space was left", "! no-space"]
     assert "Remove the cause, then repeat the failed runs." in claims(scene)
     quality = next(section for section in document.sections if section.name == "quality").blocks
     assert Paragraph("3 of 10\u00a0planned runs finished, 2 failed, 5 not done yet.") in quality
@@ -172,6 +173,27 @@ def test_who_may_lose_data_is_named(pair: report_scenes.Scene) -> None:
     assert f"Write-back cache may lose data: {lost}." in said
 
 
+def test_what_every_variant_may_lose_is_beside_the_verdict_as_well(pair: report_scenes.Scene) -> None:
+    lost = "fsync is off: a power cut may damage the database"
+    analysis = dataclasses.replace(pair.analysis, shared_losses=(lost,))
+    assert f"Every variant may lose data: {lost}." in banner(report_scenes.Scene(analysis, pair.campaign)).rests_on
+
+
+def test_a_campaign_of_which_no_run_finished_has_no_tables_of_nothing(pair: report_scenes.Scene) -> None:
+    said = "a password was refused"
+    runs = tuple(
+        dataclasses.replace(run, status="failed", reason="permission", message=said, metrics={})
+        for run in pair.campaign.runs
+    )
+    campaign = dataclasses.replace(pair.campaign, runs=runs)
+    document = build(pair.analysis, campaign)
+    assert not [table.name for table in document.tables() if table.name in ("comparisons", "means")]
+    (failed,) = [table for table in document.tables() if table.name == "failed-runs"]
+    shown = [row[-1].text for row in failed.rows]
+    assert shown == [said, *[f"as of run {failed.rows[0][0].value}"] * (len(runs) - 1)]
+    assert {row[-1].value for row in failed.rows} == {said}, "exports have it in every row"
+
+
 def test_the_verdict_of_a_chart_is_not_cut_where_it_hangs_on_an_assumption(pair: report_scenes.Scene) -> None:
     tried = (Sensitivity("disk", "disk at latency 3 ms", 0.5, flips=True),)
     plain = dataclasses.replace(pair.analysis.comparisons[0], guards=(), losses=(), sensitivity=tried)
@@ -193,6 +215,17 @@ def test_the_verdict_of_a_chart_is_not_cut_where_rounds_are_missing(pair: report
     ):
         assert brief(comparison) == said
         assert text_width(f"? {said}") <= 266
+
+
+def test_the_verdict_of_a_chart_tells_what_does_not_last(pair: report_scenes.Scene) -> None:
+    end = Reserve({}, Source.CREDITS, 60.0, "lives on burst credits", "60 s more")
+    plain = dataclasses.replace(pair.analysis.comparisons[0], guards=(), losses=(), reserves=(end, None))
+    for verdict, said in (
+        (Verdict.EQUIVALENT, "equivalent, on burst credits"),
+        (Verdict.FASTER_SMALL, "faster, but small, on burst credits"),
+    ):
+        assert brief(dataclasses.replace(plain, verdict=verdict)) == said
+        assert text_width(f"= {said}") <= 266
 
 
 def test_a_load_is_not_a_setting_to_choose(tmp_path: Path) -> None:

@@ -18,16 +18,18 @@ from fathom.analysis.drift import find_drift
 from fathom.analysis.factors import amounts, load_factors
 from fathom.analysis.figures import RATES
 from fathom.analysis.filling import too_short
-from fathom.analysis.guards import contrasted
+from fathom.analysis.guards import contrasted, shared
 from fathom.analysis.headline import headline
 from fathom.analysis.knee import find_knee
 from fathom.analysis.little import audit_runs, audit_table, published_rows
 from fathom.analysis.load import load_tables
 from fathom.analysis.looks import nominal_alpha
 from fathom.analysis.model import Analysis, LittleAudit, SteadyState
+from fathom.analysis.near import near_limits
 from fathom.analysis.overload import overloads
 from fathom.analysis.pairing import values_by_round
 from fathom.analysis.predict import predictions
+from fathom.analysis.repeated import Repeated, failed_first, repeated_runs
 from fathom.analysis.reserves import all_reserves, ran_out, reserves_of
 from fathom.analysis.rules import Rules, rules_of
 from fathom.analysis.sequence import by_level
@@ -35,7 +37,7 @@ from fathom.analysis.steady import MATERIAL, steady_state
 from fathom.analysis.summarise import metrics_present, summarise
 from fathom.analysis.unflushed import with_losses
 from fathom.analysis.usl import fit_scalability
-from fathom.analysis.variants import of_variant, resolved, variant_key, variants_of
+from fathom.analysis.variants import of_variant, resolved, variant_key, variants_of, without
 from fathom.analysis.words import capital, fluctuating, level, listed, percent, short, too_few
 from fathom.goals import outcomes
 from fathom.results import Campaign, Places, Run
@@ -74,6 +76,7 @@ def analyse(campaign: Campaign) -> Analysis:
     over = overloads(runs, study, counted)
     reserves = reserves_of(runs, study)
     spent = ran_out(reserves)
+    repeated = repeated_runs(runs, campaign.retried, loads)
     comparisons = (
         compare_all(
             runs,
@@ -103,7 +106,12 @@ def analyse(campaign: Campaign) -> Analysis:
         metric=primary or "",
         summaries=summarise(runs, study, primary, virtual=virtual, seed=seed),
         comparisons=tuple(
-            replace(c, sensitivity=sensitivity_of(c, campaign.sensitivity, campaign.runs)) for c in comparisons
+            replace(
+                c,
+                sensitivity=sensitivity_of(c, campaign.sensitivity, campaign.runs),
+                repeated=next(iter(of_variant(repeated, without(c.variant, loads))), None),
+            )
+            for c in comparisons
         ),
         steady=steady,
         knees=tuple(knee for knee in knees if knee is not None),
@@ -111,7 +119,7 @@ def analyse(campaign: Campaign) -> Analysis:
         audits=audits,
         predictions=predictions(runs, study, primary, virtual=virtual, seed=seed),
         calibrated_on=tuple(study.get("calibrated_on", ())),
-        warnings=tuple(_warnings(campaign, rules, steady, spent, audits)),
+        warnings=tuple(_warnings(campaign, rules, steady, spent, audits, repeated)),
         headline="",
         overloads=over,
         assumptions=assumptions(runs),
@@ -119,12 +127,15 @@ def analyse(campaign: Campaign) -> Analysis:
         load=counted[0] if counted else None,
         loads=loads,
         losses=contrasted(runs, loads, study),
+        shared_losses=shared(runs),
         round_s=_round_seconds(runs),
         false_alarms=_beyond_promise(campaign, rules),
+        repeated=repeated,
     )
+    of_goals = outcomes(campaign, (found.variant for found in over))
     made = decide(
         analysis,
-        outcomes(campaign, (found.variant for found in over)),
+        of_goals,
         runs,
         tried=campaign.sensitivity,
         study=study,
@@ -132,11 +143,13 @@ def analyse(campaign: Campaign) -> Analysis:
         virtual=virtual,
         seed=seed,
     )
+    if made.goals is not None:
+        made = replace(made, goals=replace(made.goals, near=near_limits(of_goals, runs, study)))
     analysis = replace(analysis, decision=made)
     return replace(
         analysis,
-        headline=" ".join([headline(analysis, study, tables, runs), *conditions(analysis, campaign.places)]),
-        findings=advise(RuleInput(campaign, study, analysis, rules, spent)),
+        headline=" ".join([headline(analysis, study, tables, runs), *conditions(analysis, campaign.places, study)]),
+        findings=advise(RuleInput(campaign, study, analysis, rules, spent, tables)),
     )
 
 
@@ -173,6 +186,7 @@ def _warnings(
     steady: Sequence[SteadyState],
     spent: frozenset[str],
     audits: Sequence[LittleAudit],
+    repeated: Sequence[Repeated],
 ) -> list[str]:
     """What a reader must know about the data as a whole, in plain sentences."""
     runs = campaign.runs
@@ -186,9 +200,7 @@ def _warnings(
     found += [f"Scale: {words}" for words in campaign.study.get("scale", ())]
     if campaign.quick:
         found.append("Tiny scale (--quick): this shows that the study works; its figures are no results.")
-    failed = [run for run in runs if not run.ok]
-    if failed:
-        found.append(f"{len(failed)} of {len(runs)} runs failed; they are counted, not hidden.")
+    found += _failures(campaign, repeated)
     idle = sum(nothing_done(run) for run in runs)
     if idle:
         found.append(
@@ -218,11 +230,21 @@ def _warnings(
     early = [state for state in steady if abs(state.warm_up_bias) >= MATERIAL and state.run_id not in spent]
     if early:
         longest = max(state.cut_s for state in early)
-        found.append(f"{len(early)} runs still warmed up while measured, up to {longest:.3g} s: lengthen the ramp.")
+        which = "1 run" if len(early) == 1 else f"{len(early)} runs"
+        found.append(f"{which} still warmed up while measured, up to {longest:.3g} s: lengthen the ramp.")
     wrong = sum(not audit.passed for audit in audits)
     if wrong:
         found.append(f"{wrong} of {len(audits)} lines contradict Little's law or the stated size; see the audit.")
     return found
+
+
+def _failures(campaign: Campaign, repeated: Sequence[Repeated]) -> list[str]:
+    """How many runs failed, and how many did before they were repeated."""
+    failed = sum(not run.ok for run in campaign.runs)
+    said = [f"{failed} of {len(campaign.runs)} runs failed; they are counted, not hidden."] if failed else []
+    first = failed_first(repeated)
+    were = "run failed first and was" if first == 1 else "runs failed first and were"
+    return said + ([f"{first} {were} repeated: the figures are those of the further attempts."] if first else [])
 
 
 def _missing_files(runs: Sequence[Run]) -> list[str]:

@@ -31,7 +31,12 @@ def guard_words(guard: Guard) -> str:
         return f"{left_out(guard.left_out)}, which its {short(guard.metric)} leaves out"
     if guard.change is None:
         return f"{short(guard.metric)}: {values}"
-    return f"{short(guard.metric)} is {effect(guard.change)} worse ({values})"
+    return f"{short(guard.metric)} is {change_words(guard, guard.change)} worse ({values})"
+
+
+def change_words(guard: Guard, change: float) -> str:
+    """A change of a guard, on the scale of a headline: of a latency so many times, of all else per cent first."""
+    return effect(change, factor="latency" in guard.metric)
 
 
 def better_words(guard: Guard) -> str:
@@ -42,7 +47,7 @@ def better_words(guard: Guard) -> str:
 def doubt_words(guard: Guard) -> str:
     """A guard of which it is not certain that it held, and what would settle it."""
     seen = f" so far {_words(guard, 'is').removeprefix(short(guard.metric) + ' is ')}" if guard.change else ""
-    most = f", and may be up to {effect(guard.most)} worse" if guard.most is not None else ""
+    most = f", and may be up to {change_words(guard, guard.most)} worse" if guard.most is not None else ""
     more = guard.more_rounds
     settle = (
         f"about {rounds(more)} more would tell"
@@ -95,4 +100,4 @@ def _words(guard: Guard, verb: str) -> str:
     latency = "latency" in guard.metric
     way = ("higher" if latency else "worse") if guard.change > 1 else "lower" if latency else "better"
     values = pair(guard.variant, guard.baseline, metric_facts(guard.metric).unit)
-    return f"{short(guard.metric)} {verb} {effect(guard.change, factor=latency)} {way} ({values})"
+    return f"{short(guard.metric)} {verb} {change_words(guard, guard.change)} {way} ({values})"

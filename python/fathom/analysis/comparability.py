@@ -28,9 +28,6 @@ from fathom.metrics import metric as metric_facts
 from fathom.results import Run
 from fathom.unanswered import worst
 
-NOT_HELD_AGAINST = frozenset({"cancelled"})
-"""Reasons of a failed run that say nothing about the variant: a person stopped it."""
-
 
 @dataclass(frozen=True)
 class Threat:
@@ -116,7 +113,7 @@ def _failures(runs: Sequence[Run], variant: Variant, name: str) -> list[Threat]:
     """Failed rounds that were not repeated: the rounds that survived are not a fair sample of the variant."""
     mine = of_variant(runs, variant)
     repaired = {run.round for run in mine if run.ok}
-    failed = {r.round: r for r in mine if not r.ok and r.reason not in NOT_HELD_AGAINST and r.round not in repaired}
+    failed = {r.round: r for r in mine if r.failed and r.round not in repaired}
     if not failed:
         return []
     rounds = len({run.round for run in mine})

@@ -16,21 +16,21 @@ import numpy as np
 from fathom.analysis import guards, samplesize, student
 from fathom.analysis.arrivals import arrivals_fix
 from fathom.analysis.comparability import Threat, fluctuations, threats
-from fathom.analysis.estimate import CONSTANT, DETERMINISTIC, estimate_ratio
+from fathom.analysis.estimate import CONSTANT, DETERMINISTIC, ROUNDED
 from fathom.analysis.holm import step_down_levels
 from fathom.analysis.interval import Floats, is_constant, mean_interval
 from fathom.analysis.lag import as_measured
 from fathom.analysis.looks import false_alarms, nominal_alpha, schedule, taken
 from fathom.analysis.missing import WORTH
 from fathom.analysis.model import Comparison, Estimate, Overload, SteadyState, Verdict
-from fathom.analysis.pairing import Pairing, averaged, baseline_of, pair, values_by_round
+from fathom.analysis.pairing import Pairing, averaged, baseline_of, pair, ratio_of, values_by_round
 from fathom.analysis.permutation import sign_flip_p
 from fathom.analysis.reserves import Reserves, reserve_of
 from fathom.analysis.rules import Rules
-from fathom.analysis.variants import Variant, label, of_variant, place, variant_key, variants_of, without
+from fathom.analysis.variants import Variant, every_variant, label, of_variant, place, variant_key, variants_of, without
 from fathom.analysis.verdict import classify, log_margin
 from fathom.analysis.words import percent, rounds
-from fathom.results import Run, last_round
+from fathom.results import Run, complete_rounds
 
 ALPHA = 0.05
 """Chance of a false "faster" or "slower" in the whole campaign, all looks and variants together."""
@@ -64,11 +64,11 @@ class _Judged:
 
     @property
     def ratio(self) -> Estimate | None:
-        return estimate_ratio(self.pairing.logs, level=1 - self.alpha, seed=self.seed, virtual=self.virtual)
+        return ratio_of(self.pairing, level=1 - self.alpha, seed=self.seed, virtual=self.virtual)
 
     @property
     def equivalence(self) -> Estimate | None:
-        return estimate_ratio(self.pairing.logs, level=1 - 2 * self.equal_alpha, seed=self.seed, virtual=self.virtual)
+        return ratio_of(self.pairing, level=1 - 2 * self.equal_alpha, seed=self.seed, virtual=self.virtual)
 
 
 def compare_all(  # noqa: PLR0913 - each by its name
@@ -98,11 +98,12 @@ def compare_all(  # noqa: PLR0913 - each by its name
         virtual: the campaign ran in virtual time, where rounds may agree exactly.
         seed: for the bootstrap and for permutations beyond what can be counted.
     """
-    pairings = sorted(pairings_of(runs, rules), key=lambda pairing: place(pairing.variant, study))
+    pairings = sorted(pairings_of(runs, rules, study), key=lambda pairing: place(pairing.variant, study))
     looks = looks_of(runs, rules, seen)
-    levels = family_levels([p.logs for p in pairings], nominal_alpha(looks, ALPHA), seed)
+    hidden = [p.hidden for p in pairings]
+    levels = family_levels([p.logs for p in pairings], nominal_alpha(looks, ALPHA), seed, hidden)
     equal_alpha = nominal_alpha(looks, 2 * EQUIVALENCE_ALPHA) / 2
-    done = last_round(runs)
+    done = complete_rounds(runs)
     later = looks_of(runs, rules, (*seen, done), after=2 * done)
     pooled = pooled_sd([pairing.logs for pairing in pairings])
     return tuple(
@@ -120,45 +121,57 @@ def compare_all(  # noqa: PLR0913 - each by its name
     )
 
 
-def pairings_of(runs: Sequence[Run], rules: Rules) -> list[Pairing]:
-    """One pairing per variant that is not itself a baseline, or per mean over such."""
-    pairs = ((variant, baseline_of(variant, rules.baseline)) for variant in variants_of(runs))
+def pairings_of(runs: Sequence[Run], rules: Rules, study: Mapping[str, Any]) -> list[Pairing]:
+    """One pairing per variant that is not itself a baseline, or per mean over such.
+
+    Also of a variant without a run, once others can be compared: what is not known of it must not be left out.
+    """
+    ran = any(variant_key(one) != variant_key(baseline_of(one, rules.baseline)) for one in variants_of(runs))
+    variants = every_variant(runs, study) if ran else []
+    pairs = ((variant, baseline_of(variant, rules.baseline)) for variant in variants)
     found = [pair(runs, v, base, rules.metric) for v, base in pairs if variant_key(v) != variant_key(base)]
     return averaged(found, rules.mean_over) if rules.mean_over else found
 
 
 def looks_of(runs: Sequence[Run], rules: Rules, seen: Sequence[int], after: int | None = None) -> tuple[int, ...]:
     """The looks to pay for: those declared, those taken, and the one now or `after` more rounds."""
-    done = last_round(runs) if after is None else after
+    done = complete_rounds(runs) if after is None else after
     return schedule(planned=rules.rounds, max_rounds=rules.max_rounds, looks=rules.looks, seen=seen, done=done)
 
 
 def false_alarms_of(runs: Sequence[Run], rules: Rules, seen: Sequence[int]) -> float:
     """How often chance alone would have shown a difference at one of the looks so far."""
-    done = last_round(runs)
+    done = complete_rounds(runs)
     judged = taken(planned=rules.rounds, max_rounds=rules.max_rounds, looks=rules.looks, seen=seen, done=done)
     return false_alarms(judged, ALPHA)
 
 
-def family_levels(logs: Sequence[Floats], alpha: float, seed: int) -> list[float]:
-    """The level for each comparison of a family so that any false claim among them has at most probability alpha."""
+def family_levels(
+    logs: Sequence[Floats], alpha: float, seed: int, hidden: Sequence[float] | None = None
+) -> list[float]:
+    """The level for each comparison of a family so that any false claim among them has at most probability alpha.
 
-    def p_value(values: Floats) -> float:
+    `hidden` is the standard deviation that rounding may hide where the logs of a comparison all agree.
+    """
+    unseen = hidden or [0.0] * len(logs)
+
+    def p_value(values: Floats, scatter: float) -> float:
         if len(values) < 2:
             return 1.0
-        if is_constant(values):
+        constant = is_constant(values)
+        if constant and not scatter:
             return 0.0 if abs(float(values[0])) > 0 else 1.0
-        error = values.std(ddof=1) / np.sqrt(len(values))
+        error = (scatter if constant else values.std(ddof=1)) / np.sqrt(len(values))
         return float(2 * student.tail(abs(values.mean()) / error, len(values) - 1))
 
     def significant(index: int, level: float) -> bool:
         values = logs[index]
         if len(values) < 2:
             return False
-        found = mean_interval(values, 1 - level, seed)
+        found = mean_interval(values, 1 - level, seed, unseen[index])
         return bool(found.low > 0 or found.high < 0)
 
-    return step_down_levels([p_value(values) for values in logs], alpha, significant)
+    return step_down_levels([p_value(*one) for one in zip(logs, unseen, strict=True)], alpha, significant)
 
 
 def pooled_sd(logs: Sequence[Floats]) -> float | None:
@@ -272,9 +285,7 @@ def _averaged(
     joined = judged.pairing.joined
     levels = [{f: level for f, level in part.variant.items() if f in rules.mean_over} for part in joined]
     ordered = sorted(zip(levels, joined, strict=True), key=lambda one: place(one[0], study))
-    ratios = (
-        estimate_ratio(part.logs, level=1 - ALPHA, seed=judged.seed, virtual=judged.virtual) for _, part in ordered
-    )
+    ratios = (ratio_of(part, level=1 - ALPHA, seed=judged.seed, virtual=judged.virtual) for _, part in ordered)
     return tuple(at for at, _ in ordered), tuple(ratios)
 
 
@@ -340,7 +351,7 @@ def _more_rounds(judged: _Judged, rules: Rules, pooled: float | None) -> tuple[i
         return samplesize.LOOK_AGAIN - len(logs), []
     wanted = samplesize.rounds_to_decide(
         float(logs.mean()),
-        pooled,
+        max(pooled, judged.pairing.hidden),
         have=len(logs),
         margin=rules.margin,
         alpha=judged.alpha * nominal_alpha(judged.later, ALPHA) / nominal_alpha(judged.looks, ALPHA),
@@ -381,7 +392,13 @@ def _remarks(verdict: Verdict, ratio: Estimate | None, equal: Estimate | None, r
         remarks.append("all rounds of the simulation agree exactly; the interval holds no error of the model")
         if ratio.value == 1:
             remarks.append("both have it the same to the last digit: what differs between them changes nothing of it")
-    elif verdict in (Verdict.FASTER, Verdict.SLOWER) and ratio.n <= _WORST_PERMUTATION_ROUNDS:
+    if ratio.method == ROUNDED:
+        remarks.append("the rounds agree in this figure alone and are not one run repeated: it is coarse, not exact")
+    if (
+        ratio.method != DETERMINISTIC
+        and verdict in (Verdict.FASTER, Verdict.SLOWER)
+        and ratio.n <= _WORST_PERMUTATION_ROUNDS
+    ):
         smallest = 2 / 2**ratio.n
         remarks.append(f"with {rounds(ratio.n)} the sign-flip p cannot be below {smallest:.3g}")
     return remarks

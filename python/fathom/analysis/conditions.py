@@ -2,15 +2,29 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from typing import Any
+
 from fathom.analysis.model import DECIDED, Analysis, Comparison, Verdict
-from fathom.analysis.variants import variant_key
+from fathom.analysis.repeated import Repeated
+from fathom.analysis.variants import given_names, label, variant_key
+from fathom.analysis.words import capital
 from fathom.results import Places
 
 
-def conditions(analysis: Analysis, places: Places | None) -> list[str]:
+def conditions(analysis: Analysis, places: Places | None, study: Mapping[str, Any]) -> list[str]:
     """The sentences; none for an answer that holds as it stands."""
     said = ["This holds only if the assumptions hold."] if _on_assumptions(analysis) else []
-    return [*said, "The two were not measured in turn."] if apart(analysis, places) else said
+    said += ["The two were not measured in turn."] if apart(analysis, places) else []
+    goals = analysis.decision.goals
+    told = [one.repeated for one in goals.standings if one.met] if goals is not None else []
+    return said + [repeated_sentence(one, study) for one in analysis.repeated if one not in told]
+
+
+def repeated_sentence(repeated: Repeated, study: Mapping[str, Any]) -> str:
+    """How many runs of a variant failed first: `V1: 1 of 5 runs failed first (lost) and was repeated.`"""
+    who = f"{capital(label(repeated.variant, study), given_names(study))}: " if repeated.variant else ""
+    return f"{who}{repeated.words}."
 
 
 def apart(analysis: Analysis, places: Places | None) -> bool:

@@ -31,7 +31,7 @@ _CERTAIN = 4.0
 _MOST = 3
 """Volumes of one bucket that are told by name."""
 _WHOLE = 0.05
-"""A cost this near to one credit per request is one: a full bucket that earns nothing looks like a higher cost."""
+"""A cost this near to one credit per request is one: requests pay when they begin, and are counted when they end."""
 
 
 @dataclass(frozen=True)
@@ -183,10 +183,11 @@ def _of_span(run: Run, bucket: _Bucket, kind: _Kind, span: Span, requests: float
 
 
 def _told(run: Run, bucket: _Bucket, kind: _Kind, use: _Use, rate: float, requests: float) -> Reserve | None:
+    falls = _falls(bucket, use, requests)
     cost = _cost(bucket, kind, use.inside)
+    cost = (cost if abs(cost - 1) > _WHOLE else 1.0) if falls else min(1.0, cost)
     if rate * cost < _ABOVE * bucket.sustained:
-        falls = _falls(bucket, use, requests)
-        cost = cost if falls and abs(cost - 1) > _WHOLE else 1.0
+        cost = cost if falls else 1.0
         found = _hardly_above(bucket, use, rate * falls, cost, requests)
         if found is None or use.left < SPENT_S * (found * cost - bucket.sustained):
             return None
@@ -230,12 +231,20 @@ def _hardly_above(bucket: _Bucket, use: _Use, spends: float, cost: float, reques
 
 
 def _cost(bucket: _Bucket, kind: _Kind, inside: NDArray[np.bool_]) -> float:
-    """Credits that one request took: fewer than one where requests were merged, more where they are large."""
+    """Credits that one request took: fewer than one where requests were merged, more where they are large.
+
+    A full bucket earns nothing, and what it did not earn looks like a cost. So intervals in which it cannot have been
+    full tell it, where requests came in any; else those in which credits fell, where it was full for a part at most.
+    """
     times, levels, counts = (values[inside] for values in (bucket.times, bucket.levels, bucket.counts))
-    if kind.counted == "bytes" or len(times) < 2 or not counts[1:].sum():
+    if kind.counted == "bytes" or len(times) < 2:
         return 1.0
-    spent = bucket.sustained * (times[-1] - times[0]) - (levels[-1] - levels[0])
-    return float(spent / counts[1:].sum()) if spent > 0 else 1.0
+    earned = bucket.sustained * np.diff(times)
+    spent, came = earned - np.diff(levels), counts[1:]
+    never_full = levels[:-1] + earned < levels.max()
+    sure = never_full if came[never_full].sum() else np.diff(levels) < 0
+    total, requests = float(spent[sure].sum()), float(came[sure].sum())
+    return total / requests if total > 0 and requests else 1.0
 
 
 def _number(run: Run, fact: str) -> float | None:

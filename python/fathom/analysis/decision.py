@@ -11,12 +11,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from fathom.analysis.estimate import estimate_ratio
 from fathom.analysis.factors import same_load
 from fathom.analysis.goals import goal_answer, goal_flips
 from fathom.analysis.levels import amount
 from fathom.analysis.model import Analysis, Comparison, Decision, Estimate, GoalAnswer, Group, Overload, Verdict
-from fathom.analysis.pairing import joined, pair
+from fathom.analysis.pairing import Pairing, joined, pair, ratio_of
 from fathom.analysis.rules import Rules
 from fathom.analysis.variants import Variant, of_variant, variant_key, without
 from fathom.goals import Outcome
@@ -53,7 +52,7 @@ def decide(
         seed: for the bootstrap.
     """
     comparisons, loads = analysis.comparisons, analysis.loads
-    goals = goal_answer(outcomes, study, loads, analysis.overloads, analysis.reserves)
+    goals = goal_answer(outcomes, study, loads, analysis.overloads, analysis.reserves, analysis.repeated)
     if goals is not None:
         goals = replace(goals, flips=goal_flips(outcomes, tried, study, loads))
     if not comparisons:
@@ -92,7 +91,7 @@ def _by_goals(
         return Decision(groups, best or told, base or goals.free[0].variant, goals=goals)
     assert goals.nearest is not None
     mine = next(iter(of_variant(groups, goals.nearest)), None)
-    leads = mine is not None and (mine.decided or mine.relieved or told is None or not told.decided)
+    leads = mine is not None and (mine.decided or mine.relieved or mine.alike or told is None or not told.decided)
     return Decision(groups, mine if leads else told, goals.chosen, goals=goals)
 
 
@@ -118,13 +117,15 @@ class _Alike:
         if not found:
             return True
         mean = joined(found, one.variant, other.variant)
-        ratio = estimate_ratio(mean.logs, level=level, seed=self._seed, virtual=self._virtual)
+        ratio = self._ratio(mean, level)
         return ratio is None or (ratio.has_interval and not ratio.low <= 1 <= ratio.high)
 
     def _equal(self, one: Comparison, other: Comparison) -> bool:
-        logs = pair(self._runs, one.variant, other.variant, one.metric).logs
-        ratio: Estimate | None = estimate_ratio(logs, level=_EQUIVALENCE, seed=self._seed, virtual=self._virtual)
+        ratio = self._ratio(pair(self._runs, one.variant, other.variant, one.metric), _EQUIVALENCE)
         return ratio is not None and ratio.has_interval and ratio.within(self._margin)
+
+    def _ratio(self, found: Pairing, level: float) -> Estimate | None:
+        return ratio_of(found, level=level, seed=self._seed, virtual=self._virtual)
 
 
 def _fails(comparison: Comparison, group: Group) -> bool:

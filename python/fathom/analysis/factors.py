@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from fathom.analysis.model import Comparison
-from fathom.analysis.variants import label
+from fathom.analysis.variants import every_variant, label
 from fathom.results import Level, Run
 
 AMOUNTS = ("users", "rate")
@@ -15,7 +15,7 @@ AMOUNTS = ("users", "rate")
 
 def amounts(study: Mapping[str, Any], runs: Sequence[Run]) -> tuple[str, ...]:
     """The factors that set how much is asked of the variants: users, outstanding requests, a rate of arrivals."""
-    return tuple(f for f in _varied(runs) if study.get("loads", {}).get(f) in AMOUNTS)
+    return tuple(f for f in _varied(runs, study) if study.get("loads", {}).get(f) in AMOUNTS)
 
 
 def load_factors(study: Mapping[str, Any], runs: Sequence[Run], base: Mapping[str, Level] | None) -> tuple[str, ...]:
@@ -25,7 +25,7 @@ def load_factors(study: Mapping[str, Any], runs: Sequence[Run], base: Mapping[st
     """
     loads = study.get("loads", {})
     work = [] if base is None else [factor for factor in loads if factor not in base]
-    return tuple(f for f in _varied(runs) if loads.get(f) in AMOUNTS or f in work)
+    return tuple(f for f in _varied(runs, study) if loads.get(f) in AMOUNTS or f in work)
 
 
 def load_words(levels: Mapping[str, Level], loads: Sequence[str], study: Mapping[str, Any]) -> str:
@@ -39,6 +39,7 @@ def same_load(comparison: Comparison, loads: Sequence[str]) -> bool:
     return all(comparison.variant.get(load) == comparison.baseline.get(load) for load in loads)
 
 
-def _varied(runs: Sequence[Run]) -> list[str]:
-    named = dict.fromkeys(factor for run in runs for factor in run.variant)
-    return [f for f in named if len({repr(run.variant.get(f)) for run in runs}) > 1]
+def _varied(runs: Sequence[Run], study: Mapping[str, Any]) -> list[str]:
+    variants = every_variant(runs, study)
+    named = dict.fromkeys(factor for variant in variants for factor in variant)
+    return [f for f in named if len({repr(variant.get(f)) for variant in variants}) > 1]

@@ -11,6 +11,7 @@ from fathom.analysis.assumed import end_words, figures_of, named, volumes_by_mod
 from fathom.analysis.capacity import where_met
 from fathom.analysis.levels import amount, says_what
 from fathom.analysis.model import GoalAnswer, Overload, Reserve, Standing, soonest
+from fathom.analysis.repeated import Repeated
 from fathom.analysis.variants import (
     Key,
     Variant,
@@ -19,6 +20,7 @@ from fathom.analysis.variants import (
     label,
     matches,
     numeric,
+    of_variant,
     place,
     variant_key,
     without,
@@ -47,6 +49,7 @@ def goal_answer(
     loads: Sequence[str],
     over: Sequence[Overload] = (),
     reserves: Sequence[Reserve] = (),
+    repeated: Sequence[Repeated] = (),
 ) -> GoalAnswer | None:
     """The answer; None for a study without goals.
 
@@ -57,6 +60,8 @@ def goal_answer(
         over: variants that could not do their load. Whatever their latency was in the run: the queue grows, so that
             they meet the goals no longer than it lasted.
         reserves: of variants that did more than their storage sustains: they meet the goals no longer than these last.
+        repeated: of variants of which runs failed first: a failed run misses the goals, so they meet them only with
+            the repeated ones.
     """
     if not outcomes:
         return None
@@ -65,7 +70,7 @@ def goal_answer(
         groups.setdefault(variant_key(without(outcome.variant, loads)), []).append(outcome)
     overloaded = {variant_key(found.variant): found for found in over}
     ending = {variant_key(found.variant): found for found in reserves}
-    things = [_thing(group, study, loads, overloaded, ending) for group in groups.values()]
+    things = [_thing(group, study, loads, overloaded, ending, repeated) for group in groups.values()]
     factors = _varying([thing.standing.variant for thing in things])
     sized = len(factors) == 1 and _all_sized(things, study)
     if sized:
@@ -85,8 +90,23 @@ def goal_answer(
         standings=tuple(thing.standing for thing in things),
         chosen=chosen.standing.variant if chosen is not None else None,
         nearest=nearest.standing.variant if len(things) > 1 else None,
-        sentence=_sentence(things, nearest, outcomes, study, loads, sized=sized, volumes=listed_volumes),
+        sentence=" ".join(
+            [
+                _sentence(things, nearest, outcomes, study, loads, sized=sized, volumes=listed_volumes),
+                *_with_repeated(things, study),
+            ]
+        ),
     )
+
+
+def _with_repeated(things: Sequence[_Thing], study: Mapping[str, Any]) -> list[str]:
+    """Who meets goals only with runs that were carried out again, after others had failed."""
+    said = []
+    for standing in (thing.standing for thing in things if thing.standing.met):
+        if standing.repeated is not None:
+            who = capital(label(standing.variant, study), given_names(study)) if len(things) > 1 else "It"
+            said.append(f"{who} does so only with repeated runs: {standing.repeated.words}.")
+    return said
 
 
 def _first_for_ever(able: Sequence[_Thing]) -> _Thing:
@@ -144,6 +164,7 @@ def _thing(
     loads: Sequence[str],
     overloaded: Mapping[Key, Overload],
     ending: Mapping[Key, Reserve],
+    repeated: Sequence[Repeated],
 ) -> _Thing:
     by_load: dict[Key, tuple[Variant, list[Outcome]]] = {}
     for outcome in group:
@@ -171,6 +192,7 @@ def _thing(
             tuple(levels for levels, _, _ in bad),
             words,
             soonest(reserve for reserve in kept if reserve is not None),
+            next(iter(of_variant(repeated, without(group[0].variant, loads))), None),
         ),
         max((_beyond(outcome) for _, found, _ in bad for outcome in found), default=0.0),
     )

@@ -124,6 +124,14 @@ def contrasted(runs: Sequence[Run], loads: Sequence[str], study: Mapping[str, An
     )
 
 
+def shared(runs: Sequence[Run]) -> tuple[str, ...]:
+    """What every variant may lose: no price of one of them, but one of whatever was measured."""
+    mine = [run for run in runs if run.ok]
+    said = [dict.fromkeys(_declared(run.facts)) for run in mine]
+    alike = [words for words in (said[0] if said else ()) if all(words in other for other in said)]
+    return tuple(as_measured(words, mine) for words in alike if not of_the_only_copy(words))
+
+
 def taken_alike(words: str, others: Sequence[Variant], study: Mapping[str, Any]) -> bool:
     """Whether a loss that one variant declares is that of others which declare none: that of the only copy."""
     return of_the_only_copy(words) and all(is_alone(study, other) for other in others)

@@ -11,8 +11,19 @@ from fathom.analysis.capacity import capacity
 from fathom.analysis.factors import load_words
 from fathom.analysis.figures import figures_in_words
 from fathom.analysis.missing import needed
-from fathom.analysis.model import DECIDED, Analysis, Comparison, Estimate, Group, Knee, Prediction, Verdict
-from fathom.analysis.variants import Variant, given_names, label, load_name, single, variant_key, without
+from fathom.analysis.model import (
+    DECIDED,
+    Analysis,
+    Comparison,
+    Estimate,
+    Group,
+    Prediction,
+    Reserve,
+    Verdict,
+    soonest,
+)
+from fathom.analysis.sweep_words import of_sweeps
+from fathom.analysis.variants import Variant, given_names, label, single, without
 from fathom.analysis.words import (
     boundless,
     capital,
@@ -43,10 +54,9 @@ _BETTER = (Verdict.FASTER, Verdict.FASTER_SMALL, Verdict.EQUIVALENT)
 _MOST_LOADS = 3
 _MOST_BESIDE = 2
 """Guards told of each of several comparisons."""
-_COUNTED = {"count": "databases"}
-"""Loads whose key does not say what is counted."""
+_TIMES = ("s", "ms")
+"""Units of what is done the faster the less it is."""
 
-_GAINS = 1.05
 _WIDE = 2.0
 """An interval whose ends are this many times apart is told as factors: per cent of what is lost end at 100."""
 
@@ -54,15 +64,16 @@ _WIDE = 2.0
 def headline(analysis: Analysis, study: Mapping[str, Any], tables: Sequence[LoadTable], runs: Sequence[Run]) -> str:
     """The sentence for an analysis that is complete but for it: the goals, if there are any, then the figures."""
     goals = analysis.decision.goals
-    return " ".join([*([goals.sentence] if goals is not None else []), _figures(analysis, study, tables, runs)])
+    told = [] if goals is None else [goals.sentence, *(sentence for _, sentence in goals.near)]
+    return " ".join([*told, _figures(analysis, study, tables, runs)])
 
 
 def _figures(analysis: Analysis, study: Mapping[str, Any], tables: Sequence[LoadTable], runs: Sequence[Run]) -> str:
     comparisons, load = analysis.comparisons, analysis.load
     if comparisons:
         swept = load is not None and any(c.variant.get(load) != c.baseline.get(load) for c in comparisons)
-        return (_of_sweep(analysis, tables, study) if swept else "") or _of_comparisons(analysis, study)
-    if tables and (said := _of_sweep(analysis, tables, study)):
+        return (_of_sweeps(analysis, tables, study) if swept else "") or _of_comparisons(analysis, study)
+    if tables and (said := _of_sweeps(analysis, tables, study)):
         checked = any(p.relative_error is not None and not p.calibrated for p in analysis.predictions)
         return f"{said} {_of_predictions(analysis.predictions, study)}" if checked else said
     if analysis.predictions:
@@ -123,7 +134,7 @@ def contrary_words(comparison: Comparison, study: Mapping[str, Any]) -> list[str
     for levels, ratio in zip(comparison.averaged, comparison.by_level, strict=True):
         if ratio is not None and levels in comparison.contrary:
             up = ratio.value >= 1
-            way = ("lower" if up else "higher") if is_latency(comparison) else "faster" if up else "slower"
+            way = ("lower" if up else "higher") if is_lower(comparison) else "faster" if up else "slower"
             said.append(f"{effect_of(ratio, factor=is_latency(comparison))} {way} at {label(levels, study)}")
     return said
 
@@ -137,6 +148,12 @@ def _in(comparison: Comparison) -> str:
 def is_latency(comparison: Comparison) -> bool:
     """Whether a latency is compared: that is so many times lower or higher, since per cent would mean two things."""
     return "latency" in comparison.metric and metric_facts(comparison.metric).higher_is_better is False
+
+
+def is_lower(comparison: Comparison) -> bool:
+    """Whether a variant that is better is lower, not faster: a latency, or a count of what should be few."""
+    facts = metric_facts(comparison.metric)
+    return facts.higher_is_better is False and ("latency" in comparison.metric or facts.unit not in _TIMES)
 
 
 def request_words(comparison: Comparison) -> str:
@@ -161,13 +178,13 @@ def averaged_words(comparison: Comparison, study: Mapping[str, Any]) -> str:
 
 
 def _difference(comparison: Comparison, who: str, base: str) -> str:
-    """`A is 1.5 × faster than B`; of a latency `A's p99 latency is 3.5 × lower than B's`."""
+    """`A is 1.5 × faster than B`; of a latency or a count `A: p99 latency is 3.5 × lower than that of B`."""
     assert comparison.ratio is not None
     size, up = effect_of(comparison.ratio, factor=is_latency(comparison)), comparison.ratio.value >= 1
     facts = metric_facts(comparison.metric)
     if facts.higher_is_better is None:
         return f"{who} is {size} {'larger' if up else 'smaller'} than {base}"
-    if is_latency(comparison):
+    if is_lower(comparison):
         return f"{who}: {short(comparison.metric)} is {size} {'lower' if up else 'higher'} than that of {base}"
     return f"{who} is {size} {'faster' if up else 'slower'} than {base}"
 
@@ -227,6 +244,15 @@ def _of_comparisons(analysis: Analysis, study: Mapping[str, Any]) -> str:
         return " ".join([said, *_others(analysis, study), *over])
     if len(comparisons) == 1:
         return claim(comparisons[0], study, analysis.round_s)
+    different = sum(c.verdict in DECIDED for c in comparisons)
+    if told is not None and told.alike and different:
+        return " ".join(
+            [
+                _alike(told, study),
+                f"Of {len(comparisons)} comparisons {different} {'shows' if different == 1 else 'show'} a difference.",
+                *over,
+            ]
+        )
     open_ones = [c for c in comparisons if c.verdict is not Verdict.OVERLOADED]
     if over and (not open_ones or (told is not None and told.relieved)):
         return " ".join(over)
@@ -243,6 +269,17 @@ def _others(analysis: Analysis, study: Mapping[str, Any]) -> list[str]:
     if dearer is not None and dearer.decided:
         said.append(over_loads(dearer, analysis, study))
     return said
+
+
+def _alike(told: Group, study: Mapping[str, Any]) -> str:
+    """That the variant told of is equivalent to its baseline, where others are not."""
+    first = told.comparisons[0]
+    if len(told.comparisons) == 1:
+        return claim(first, study)
+    who = label(told.variant, study, apart_from=told.baseline)
+    base = label(told.baseline, study, apart_from=told.variant)
+    within = percent(first.margin)
+    return _sentence(f"{who} and {base} are equivalent{_in(first)} within {within} at every load", study)
 
 
 def _all_alike(analysis: Analysis, study: Mapping[str, Any]) -> str:
@@ -262,7 +299,30 @@ def _all_alike(analysis: Analysis, study: Mapping[str, Any]) -> str:
     dear = max((c for c in comparisons if c.worsened), key=lambda c: c.worsened[0].harm, default=None)
     dear = dear or next((c for c in comparisons if c.losses), None)
     price = _price(dear).removeprefix(", but ").removeprefix(", and ").removeprefix("; ") if dear is not None else ""
-    return _sentence(f"{said}, but {label(dear.variant, study)}: {price}" if dear is not None else said, study)
+    more = [f"{label(dear.variant, study)}: {price}"] if dear is not None else []
+    return _sentence(
+        ", but ".join([said, *(["; ".join(paid)] if (paid := more + _ending(analysis, dear, study)) else [])]), study
+    )
+
+
+def _ending(analysis: Analysis, told: Comparison | None, study: Mapping[str, Any]) -> list[str]:
+    """Who is alike only for as long as a reserve lasts: `a and b do so on burst credits (42 min more, then 300 IOPS)`.
+
+    Of the comparison that is told of otherwise, what `_price` has said of it is left out.
+    """
+    ends: dict[str, Reserve] = {}
+    for comparison in analysis.comparisons:
+        mine, other = comparison.reserves
+        sides = ((comparison.variant, comparison.baseline, mine), (comparison.baseline, comparison.variant, other))
+        for side, apart, end in sides if comparison is not told else sides[1:] if mine is not None else ():
+            if end is not None:
+                name = label(without(side, analysis.loads), study, apart_from=apart)
+                ends[name] = soonest([end, *([ends[name]] if name in ends else [])]) or end
+    if not ends:
+        return []
+    first = min(ends.values(), key=lambda end: end.lasts_s)
+    sources = listed(list(dict.fromkeys(end.source.value for end in ends.values())))
+    return [f"{listed(list(ends))} {'does' if len(ends) == 1 else 'do'} so {sources} ({first.brief})"]
 
 
 def _range(comparisons: Sequence[Comparison]) -> str:
@@ -412,56 +472,9 @@ def quotient(comparison: Comparison, ratio: Estimate) -> tuple[str, str]:
     return f"{number(value)} ×", f"{' to '.join(ends)} ×"
 
 
-def _of_sweep(analysis: Analysis, tables: Sequence[LoadTable], study: Mapping[str, Any]) -> str:
-    """Where each table of loads saturates, with the latency on both sides; empty without a table."""
-    knees = {(knee.load_factor, variant_key(knee.variant)): knee for knee in analysis.knees}
-    said = []
-    for table in tables[:_MOST_LOADS]:
-        who = label(table.variant, study) if table.variant else ""
-        found = _saturation(table, knees.get((table.factor, variant_key(table.variant))), study)
-        said.append(_sentence(f"{who}: {found}" if who else found, study))
-    return " ".join(said)
-
-
-def _saturation(table: LoadTable, knee: Knee | None, study: Mapping[str, Any]) -> str:
-    word = _counted(table.factor, study)
-    unit = metric_facts(table.metric).unit
-    points, labels = table.medians, study.get("labels", {}).get(table.factor, {})
-
-    def named(load: float) -> str:
-        return str(labels.get(f"{load:g}", f"{number(load)} {word}"))
-
-    def at(load: float, rate: float, latency: float) -> str:
-        slow = f" at {quantity(latency, 'ms')}" if math.isfinite(latency) else ""
-        return f"{quantity(rate, unit)}{slow} with {named(load)}"
-
-    if knee is not None:
-        below = [point for point in points if point[0] <= knee.n_star.value] or [points[0]]
-        limit = f" ({knee.bottleneck})" if knee.bottleneck else ""
-        return f"it saturates at about {saturation_words(knee, study)}{limit}: {at(*below[-1])}, {at(*points[-1])}"
-    gains = points[-1][1] > _GAINS * points[-2][1]
-    best = max(points, key=lambda point: point[1])
-    if gains:
-        return f"no saturation up to {named(points[-1][0])}: {at(*points[0])}, {at(*points[-1])}"
-    if best is points[0]:
-        return f"more load brings less: {at(*best)}, {at(*points[-1])}"
-    return f"it levels off without a clear saturation point: {at(*points[0])}, most {at(*best)}, {at(*points[-1])}"
-
-
-def saturation_words(knee: Knee, study: Mapping[str, Any]) -> str:
-    """The saturation point with what is counted: `6 outstanding`."""
-    return f"{number(saturation(knee))} {_counted(knee.load_factor, study)}"
-
-
-def _counted(factor: str, study: Mapping[str, Any]) -> str:
-    name = load_name(factor, study)
-    return _COUNTED.get(name, name)
-
-
-def saturation(knee: Knee) -> float:
-    """The saturation point as it is told: two digits, and whole where loads are counted."""
-    value = float(f"{knee.n_star.value:.2g}")
-    return max(1.0, float(round(value))) if all(load == int(load) for load, _, _ in knee.points) else value
+def _of_sweeps(analysis: Analysis, tables: Sequence[LoadTable], study: Mapping[str, Any]) -> str:
+    """Where each table of loads saturates; empty without a table."""
+    return " ".join(_sentence(text, study) for text in of_sweeps(analysis.knees, tables[:_MOST_LOADS], study))
 
 
 def _of_predictions(predictions: Sequence[Prediction], study: Mapping[str, Any]) -> str:

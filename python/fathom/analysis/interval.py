@@ -85,11 +85,18 @@ def bca_interval(values: Floats, level: float, seed: int) -> Interval:
     return Interval(mean, np.where(constant, mean, found.low), np.where(constant, mean, found.high))
 
 
-def mean_interval(values: Floats, level: float, seed: int) -> Interval:
-    """The interval this project uses: expanded BCa from BOOTSTRAP_FROM observations and up to STRICTEST, else t."""
+def mean_interval(values: Floats, level: float, seed: int, hidden: float = 0.0) -> Interval:
+    """The interval this project uses: expanded BCa from BOOTSTRAP_FROM observations and up to STRICTEST, else t.
+
+    Observations that are all equal scatter by `hidden`, a standard deviation in their unit (`rounding`).
+    """
     n = values.shape[-1]
     if n < 2:
         raise ValueError(f"an interval needs 2 or more observations, got {n}")
+    if hidden and is_constant(values).all():
+        mean = values.mean(axis=-1)
+        half = student.quantile((1 - level) / 2, n - 1) * hidden / np.sqrt(n)
+        return Interval(mean, mean - half, mean + half)
     return bca_interval(values, level, seed) if _bootstrapped(n, level) else t_interval(values, level)
 
 

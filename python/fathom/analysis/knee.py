@@ -22,8 +22,9 @@ from fathom.analysis.words import number
 
 LEVEL = 0.95
 _RESAMPLES = 500
-_PLATEAU = 1.25
-"""A table shows its knee only if the highest load is this many times as high as the ceiling needs."""
+PLATEAU = 1.25
+"""A table shows its knee only if the highest load is this many times as high as the ceiling needs, and the ceiling
+needs this many times the lowest one: of a table that is saturated throughout, the knee would be the lowest load."""
 
 MISFIT = 0.10
 """Largest relative distance of a load's median rate from the bounds, outside the bend, at which they are a fit."""
@@ -72,17 +73,17 @@ def _fit_all(loads: Floats, rates: Floats) -> Floats:
         better = misfits < least - 1e-12
         least, best = np.where(better, misfits, least), np.where(better[:, None], found, best)
     bounds: Floats = np.exp(best)
-    bounds[levels[-1] < _PLATEAU * bounds[:, 1] / bounds[:, 0]] = np.nan
+    bounds[levels[-1] < PLATEAU * bounds[:, 1] / bounds[:, 0]] = np.nan
     return bounds
 
 
 def find_knee(table: LoadTable, study: Mapping[str, Any], seed: int) -> Knee | None:
-    """The knee of a table, with intervals; None where latency is unknown or the table ends before it.
+    """The knee of a table, with intervals; None where latency is unknown or the table ends before it or starts beyond.
 
     The study's volumes are searched for a limit that equals what was met.
     """
     (found,) = _with_floors(table.loads, table.rates[None, :], table.latencies[None, :]).tolist()
-    if math.isnan(found[0]):
+    if math.isnan(found[0]) or starts_beyond(table.loads, found[2]):
         return None
     off = misfit(table.loads, table.rates, Bounds(found[1] / found[2], found[1]))
     if off > MISFIT:
@@ -111,6 +112,16 @@ def find_knee(table: LoadTable, study: Mapping[str, Any], seed: int) -> Knee | N
         misfit=off,
         points=table.medians,
     )
+
+
+def starts_beyond(loads: Floats, n_star: float) -> bool:
+    """Whether no load lies below the knee: it and the latency without waiting are then bounded from above only."""
+    return not is_lowest(float(loads[0])) and n_star < PLATEAU * loads[0]
+
+
+def is_lowest(load: float) -> bool:
+    """Whether no lower load can be tried: nobody waits for one alone."""
+    return load <= 1
 
 
 def misfit(loads: Floats, rates: Floats, bounds: Bounds) -> float:

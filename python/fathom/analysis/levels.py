@@ -16,7 +16,7 @@ import numpy as np
 
 from fathom.analysis.estimate import estimate_ratio
 from fathom.analysis.model import Comparison, Estimate
-from fathom.analysis.pairing import pair
+from fathom.analysis.pairing import pair, ratio_of
 from fathom.analysis.variants import assigned
 from fathom.results import Level, Run
 
@@ -32,11 +32,13 @@ class AtLevel:
         levels: of the averaged factors.
         points: (round, ratio) of every complete round.
         ratio: their geometric mean with its interval; None without rounds.
+        hidden: as of the pairing.
     """
 
     levels: Mapping[str, Level]
     points: tuple[tuple[int, float], ...]
     ratio: Estimate | None
+    hidden: float = 0.0
 
 
 def at_levels(runs: Sequence[Run], comparison: Comparison, *, seed: int, virtual: bool) -> tuple[AtLevel, ...]:
@@ -44,9 +46,9 @@ def at_levels(runs: Sequence[Run], comparison: Comparison, *, seed: int, virtual
     found = []
     for levels in comparison.averaged:
         pairing = pair(runs, {**comparison.variant, **levels}, {**comparison.baseline, **levels}, comparison.metric)
-        ratio = estimate_ratio(pairing.logs, level=LEVEL, seed=seed, virtual=virtual)
+        ratio = ratio_of(pairing, level=LEVEL, seed=seed, virtual=virtual)
         points = tuple((number, math.exp(log)) for number, log in zip(pairing.rounds, pairing.logs, strict=True))
-        found.append(AtLevel(levels, points, ratio))
+        found.append(AtLevel(levels, points, ratio, pairing.hidden))
     return tuple(found)
 
 
@@ -55,7 +57,8 @@ def cpi(found: Sequence[AtLevel], *, seed: int, virtual: bool) -> AtLevel:
     by_round = [dict(at.points) for at in found]
     whole = sorted(set.intersection(*(set(points) for points in by_round)))
     means = np.array([np.mean([points[number] for points in by_round]) for number in whole], dtype=np.float64)
-    ratio = estimate_ratio(np.log(means), level=LEVEL, seed=seed, virtual=virtual)
+    hidden = math.hypot(*(at.hidden for at in found)) / len(found)
+    ratio = estimate_ratio(np.log(means), level=LEVEL, seed=seed, virtual=virtual, hidden=hidden)
     return AtLevel({}, tuple(zip(whole, map(float, means), strict=True)), ratio)
 
 

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 
 from fathom.analysis.guard import Guard, Request
+from fathom.analysis.repeated import Repeated
 from fathom.finding import Finding
 from fathom.results import Level
 
@@ -178,6 +179,7 @@ class Comparison:
         sensitivity: what the ends of assumed ranges make of it.
         requests: what one request is for variant and baseline, where that is not the same work.
         reserves: of variant and baseline, what they did more from than their storage sustains; None without such.
+        repeated: how many runs of the variant failed first; None where none did.
     """
 
     variant: dict[str, Level]
@@ -200,6 +202,7 @@ class Comparison:
     sensitivity: tuple[Sensitivity, ...] = ()
     requests: tuple[Request, Request] | None = None
     reserves: tuple[Reserve | None, Reserve | None] = (None, None)
+    repeated: Repeated | None = None
 
     @property
     def decisive(self) -> Estimate | None:
@@ -328,8 +331,13 @@ class Group:
 
     @property
     def admissible(self) -> bool:
-        """Whether it is better without a price in its guards."""
-        return self.clear and self.paid is None
+        """Whether it is better without a price in its guards or in runs that failed."""
+        return self.clear and self.paid is None and self.repeated is None
+
+    @property
+    def repeated(self) -> Repeated | None:
+        """How many runs of the variant failed first, at all loads together."""
+        return self.comparisons[0].repeated
 
     @property
     def alike(self) -> bool:
@@ -356,6 +364,7 @@ class Standing:
         met, missed: the loads at which it meets all goals, and misses one, ascending, by factor; empty if none varies.
         words: the first miss in words; empty where there is none.
         reserve: what it meets them from where that ends, of all loads what ends first; None where it does so for ever.
+        repeated: how many of its runs failed first; None where none did.
     """
 
     variant: dict[str, Level]
@@ -363,6 +372,7 @@ class Standing:
     missed: tuple[dict[str, Level], ...]
     words: str
     reserve: Reserve | None = None
+    repeated: Repeated | None = None
 
 
 @dataclass(frozen=True)
@@ -379,6 +389,7 @@ class GoalAnswer:
         flips: where a plausible assumption changes whether a variant meets the goals: the volumes assumed of, the
             variant, and what becomes of it in words.
         untold: goals that cannot be judged, as too few requests stand behind a percentile.
+        near: variants that meet a goal by less than their runs scatter, and that in a sentence.
     """
 
     met: int
@@ -389,6 +400,7 @@ class GoalAnswer:
     sentence: str
     flips: tuple[tuple[str, dict[str, Level], str], ...] = ()
     untold: int = 0
+    near: tuple[tuple[dict[str, Level], str], ...] = ()
 
     @property
     def only_untold(self) -> bool:
@@ -548,8 +560,10 @@ class Analysis:
     `findings` are what to do next, the most useful first. `assumptions` are figures that a model's author guessed.
     `reserves` are of the variants that a longer run would have slowed. `loads` are the factors that are a load and no
     choice; `load` is the first of them that sets an amount, if one does. `round_s` is how long a round took, s.
-    `decision` is what headline and findings are about. `losses`: what a variant, without its load, may lose.
+    `decision` is what headline and findings are about. `losses`: what a variant, without its load, may lose
+    and others not; `shared_losses` what all of them may.
     `false_alarms`: how often chance alone shows a difference, where looks beyond the plan made that more than promised.
+    `repeated` are the variants of which runs failed and were carried out again.
     """
 
     title: str
@@ -574,4 +588,6 @@ class Analysis:
     round_s: float | None = None
     decision: Decision = field(default_factory=Decision)
     losses: tuple[tuple[dict[str, Level], str], ...] = ()
+    shared_losses: tuple[str, ...] = ()
     false_alarms: float | None = None
+    repeated: tuple[Repeated, ...] = ()

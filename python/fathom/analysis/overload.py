@@ -44,6 +44,9 @@ _UNANSWERED = 0.05
 _FEWEST = 3
 """Intervals of a phase that are needed to judge it."""
 
+_FEWEST_OF_RUN = 6
+"""Intervals that tell whether the latency of a run grew: two in each third, so that they have a scatter."""
+
 
 def overloads_of(campaign: Campaign) -> tuple[Overload, ...]:
     """The overloaded variants of a campaign by themselves, where nothing else of its analysis is wanted."""
@@ -72,7 +75,8 @@ class _Terms:
 
     Attributes:
         offered: the rate that was asked for, `arrived` what came of it, `done` and `refused` of that, per second.
-        chance: how far `arrived` may be off, as arrivals are random; 0 where they were counted.
+        chance: how far `arrived` may be off where it is the rate that was asked for, as arrivals are random; 0 where
+            they were counted.
         waiting: arrivals left at the end.
         growth: of the latency; None where it is not known.
     """
@@ -127,9 +131,14 @@ def _judged(
     turned_away = 0.0 if phase else sum(run.metrics.get("refused") or 0.0 for run in runs)
     growths = [each.growth for each in terms if each.growth is not None]
     growth = float(np.median([one.factor for one in growths])) if growths else None
-    stood = not phase and float(np.mean([unanswered.share(run) for run in runs])) > _UNANSWERED
+    left = float(np.mean([unanswered.share(run) for run in runs]))
     short = done < _DONE * arrived - _ERRORS * chance
-    queues = short and (growth is None or (growth >= _GROWTH and _certain(growths)) or stood)
+    if growth is None:
+        # A few requests under way at the end are no queue: where those that wait are counted, they are to be seen.
+        grows = left >= 1 - _DONE or any(run.metrics.get("backlog_end") is None for run in runs)
+    else:
+        grows = growth >= _GROWTH and _certain(growths)
+    queues = short and (grows or (not phase and left > _UNANSWERED))
     if refused <= _REFUSED * offered and not queues:
         return None
     who = subject(label(without(variant, loads), study)) if set(variant) - set(loads) else _volume(study, variant)
@@ -159,10 +168,17 @@ def _terms(run: Run, study: Mapping[str, Any]) -> _Terms | None:
     length = _measured_s(run)
     waiting = metrics.get("backlog_end") or 0.0
     turned_away = refused / length if length else 0.0
-    series = latency_series(run)
-    return _Terms(
-        offered, arrived or offered, done, turned_away, waiting, None if series is None else _grown(series.values)
-    )
+    # Without a count only their rate is known: at 10/s for 15 s, chance alone brings 134 instead of 150.
+    lasted = run.measured_s or length
+    chance = math.sqrt(offered / lasted) if arrived is None and lasted else 0.0
+    return _Terms(offered, offered if arrived is None else arrived, done, turned_away, waiting, _growth_of(run), chance)
+
+
+def _growth_of(run: Run) -> _Growth | None:
+    if (series := latency_series(run)) is not None:
+        return _grown(series.values)
+    few = phase_series(run, 0.0, None)
+    return None if few is None or len(few[1]) < _FEWEST_OF_RUN else _grown(few[1])
 
 
 def _terms_of_phase(run: Run, span: Span, offered: float) -> _Terms | None:

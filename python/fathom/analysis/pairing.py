@@ -14,7 +14,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from fathom.analysis.interval import Floats
+from fathom.analysis.estimate import estimate_ratio
+from fathom.analysis.interval import Floats, is_constant
+from fathom.analysis.model import Estimate
+from fathom.analysis.rounding import hidden_scatter
 from fathom.analysis.variants import Key, Variant, of_variant, variant_key, without
 from fathom.metrics import metric as metric_facts
 from fathom.results import Level, Run
@@ -31,6 +34,7 @@ class Pairing:
         rounds: round numbers, ascending.
         logs: log of the improvement per round: above 0 the variant is better.
         unusable: rounds in which both finished but a value is zero, negative or missing.
+        hidden: standard deviation of logs that all agree, as far as rounding may hide it; 0 where it hides none.
         parts: the pairings whose logs are averaged; itself alone if none are.
     """
 
@@ -41,6 +45,7 @@ class Pairing:
     logs: Floats
     unusable: tuple[int, ...]
     joined: tuple[Pairing, ...] = ()
+    hidden: float = 0.0
 
     @property
     def parts(self) -> tuple[Pairing, ...]:
@@ -71,7 +76,19 @@ def pair(runs: Iterable[Run], variant: Variant, baseline: Variant, name: str) ->
     change = [_change(ours[r] or 0.0, theirs[r] or 0.0) for r in usable]
     sign = -1 if metric_facts(name).higher_is_better is False else 1
     logs = sign * np.array(change, dtype=np.float64)
-    return Pairing(variant, baseline, name, tuple(usable), logs, tuple(r for r in both if r not in usable))
+    unusable = tuple(r for r in both if r not in usable)
+    hidden = 0.0
+    if len(usable) > 1 and is_constant(logs):
+        sides = (
+            [run for run in of_variant(runs, side) if run.ok and run.round in usable] for side in (variant, baseline)
+        )
+        hidden = math.hypot(*(hidden_scatter(side, name) for side in sides))
+    return Pairing(variant, baseline, name, tuple(usable), logs, unusable, hidden=hidden)
+
+
+def ratio_of(pairing: Pairing, *, level: float, seed: int, virtual: bool) -> Estimate | None:
+    """The geometric mean of a pairing's ratios with its interval."""
+    return estimate_ratio(pairing.logs, level=level, seed=seed, virtual=virtual, hidden=pairing.hidden)
 
 
 def _change(ours: float, theirs: float) -> float:
@@ -98,4 +115,5 @@ def joined(parts: Sequence[Pairing], variant: Variant, baseline: Variant) -> Pai
     found = [[float(part.logs[part.rounds.index(number)]) for part in parts] for number in rounds]
     logs = np.array(found, dtype=np.float64).reshape(len(rounds), len(parts)).mean(axis=1)
     unusable = tuple(sorted({number for part in parts for number in part.unusable}))
-    return Pairing(variant, baseline, parts[0].metric, tuple(rounds), logs, unusable, tuple(parts))
+    hidden = math.hypot(*(part.hidden for part in parts)) / len(parts)
+    return Pairing(variant, baseline, parts[0].metric, tuple(rounds), logs, unusable, tuple(parts), hidden)

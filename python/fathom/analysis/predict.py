@@ -11,10 +11,11 @@ from typing import Any
 
 import numpy as np
 
-from fathom.analysis.estimate import estimate_mean, estimate_ratio
+from fathom.analysis.estimate import estimate_ratio
 from fathom.analysis.model import Estimate, Prediction
-from fathom.analysis.pairing import values_by_round
-from fathom.analysis.variants import Variant, label, matches, variant_key, variants_of
+from fathom.analysis.pairing import pair, values_by_round
+from fathom.analysis.summarise import mean_of
+from fathom.analysis.variants import Variant, label, matches, of_variant, variant_key, variants_of
 from fathom.metrics import metric as metric_facts
 from fathom.results import Level, Run
 from fathom.units import factor
@@ -90,7 +91,8 @@ def _estimate(
         return None, f"{metric} was not measured in a finished run of this variant"
     if normalise is None:
         array = np.array(list(values.values()), dtype=np.float64)
-        return estimate_mean(array, level=LEVEL, seed=seed, virtual=virtual), None
+        finished = [run for run in of_variant(runs, chosen[0]) if run.ok]
+        return mean_of(array, finished, metric, virtual=virtual, seed=seed), None
     return _relative_to_best(runs, chosen[0], metric, values, virtual=virtual, seed=seed)
 
 
@@ -108,7 +110,8 @@ def _relative_to_best(
     logs = np.array([np.log(a / b) for a, b in pairs if a > 0 and b is not None and b > 0])
     if not len(logs):
         return None, "no round holds both this variant and the best one"
-    return estimate_ratio(logs, level=LEVEL, seed=seed, virtual=virtual), None
+    hidden = pair(runs, variant, best, metric).hidden
+    return estimate_ratio(logs, level=LEVEL, seed=seed, virtual=virtual, hidden=hidden), None
 
 
 def _best_variant(runs: Sequence[Run], metric: str) -> Variant | None:

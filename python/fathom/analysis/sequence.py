@@ -26,8 +26,11 @@ def by_level(campaign: Campaign) -> Campaign:
     known = sorted({users for run in campaign.runs for users in steps.levels(run.steps)})
     if not known or any(USERS in run.variant for run in campaign.runs):
         return campaign
-    runs = tuple(level for run in campaign.runs for level in _levels(run, known))
-    return replace(campaign, runs=runs, planned=campaign.planned * len(known), study=_study(campaign.study, known))
+    runs, retried = (
+        tuple(level for run in some for level in _levels(run, known)) for some in (campaign.runs, campaign.retried)
+    )
+    planned = campaign.planned * len(known)
+    return replace(campaign, runs=runs, retried=retried, planned=planned, study=_study(campaign.study, known))
 
 
 def _levels(run: Run, known: Sequence[int]) -> list[Run]:

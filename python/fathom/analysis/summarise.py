@@ -8,8 +8,10 @@ from typing import Any
 import numpy as np
 
 from fathom.analysis.estimate import estimate_mean
-from fathom.analysis.model import Summary
+from fathom.analysis.interval import Floats, is_constant
+from fathom.analysis.model import Estimate, Summary
 from fathom.analysis.pairing import values_by_round
+from fathom.analysis.rounding import hidden_scatter
 from fathom.analysis.variants import of_variant, place, variants_of
 from fathom.results import Run
 
@@ -31,7 +33,9 @@ def summarise(
     """
     summaries, names = [], metrics_present(runs, first)
     for variant in sorted(variants_of(runs), key=lambda variant: place(variant, study)):
-        failed = sum(not run.ok for run in of_variant(runs, variant))
+        mine = of_variant(runs, variant)
+        failed = sum(not run.ok for run in mine)
+        finished = [run for run in mine if run.ok]
         for name in names:
             found = values_by_round(runs, variant, name)
             points = tuple((number, value) for number, value in found.items() if value is not None)
@@ -40,7 +44,7 @@ def summarise(
                 Summary(
                     variant=variant,
                     metric=name,
-                    mean=estimate_mean(values, level=LEVEL, seed=seed, virtual=virtual),
+                    mean=mean_of(values, finished, name, virtual=virtual, seed=seed),
                     points=points,
                     cv=_cv(values),
                     failed=failed,
@@ -49,7 +53,14 @@ def summarise(
     return tuple(summaries)
 
 
-def _cv(values: np.ndarray[tuple[int], np.dtype[np.float64]]) -> float | None:
+def mean_of(values: Floats, finished: Sequence[Run], name: str, *, virtual: bool, seed: int) -> Estimate | None:
+    """The mean of a metric's values over the finished runs of one variant."""
+    equal = virtual and len(values) > 1 and bool(is_constant(values))
+    hidden = hidden_scatter(finished, name) * abs(float(values[0])) if equal else 0.0
+    return estimate_mean(values, level=LEVEL, seed=seed, virtual=virtual, hidden=hidden)
+
+
+def _cv(values: Floats) -> float | None:
     """Sample standard deviation over mean; None below two values or at a mean of zero."""
     if len(values) < 2 or values.mean() == 0:
         return None

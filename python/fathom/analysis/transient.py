@@ -67,8 +67,11 @@ def _copies(run: Run, study: Mapping[str, Any]) -> str | None:
 def _at_limit(run: Run, study: Mapping[str, Any]) -> str | None:
     rate = (resolved(study, run.variant).get("demand") or {}).get("rate")
     met = limit_met([run], {"iops": rate}, _NEAR) if rate else None
-    if met is None:
+    if not rate or met is None:
         return None
+    # The lower half of the same window, without the limit itself: there is a steady state, if hardly one.
+    if limit_met([run], {"iops": rate / (1 - _NEAR / 2)}, _NEAR / 2):
+        return f"is offered almost all that is allowed ({met}): with hardly more its queue would grow without end"
     return f"is offered all that is allowed ({met}): its queue and its latency grow as long as that lasts"
 
 

@@ -14,7 +14,7 @@ from typing import NamedTuple
 import numpy as np
 
 from fathom.analysis.interval import Floats
-from fathom.analysis.knee import fit_bounds
+from fathom.analysis.knee import fit_bounds, starts_beyond
 from fathom.analysis.load import LoadTable
 from fathom.analysis.model import Estimate, ScalabilityFit
 from fathom.analysis.words import number
@@ -105,7 +105,7 @@ def fit_scalability(table: LoadTable, seed: int) -> ScalabilityFit | None:
 def _explained_by_cap(table: LoadTable, law: Law) -> str | None:
     """The note "cap, not contention" where straight growth up to a hard ceiling fits at least as well as the law."""
     bounds = fit_bounds(table.loads, table.rates)
-    if bounds is None:
+    if bounds is None or starts_beyond(table.loads, bounds.n_star):
         return None
     on_top = table.rates[table.loads > bounds.n_star]
     flat = len(np.unique(table.loads[table.loads > bounds.n_star])) >= 2 and np.ptp(on_top) <= _FLAT * on_top.mean()

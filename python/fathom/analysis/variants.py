@@ -55,6 +55,15 @@ def variants_of(runs: Iterable[Run]) -> list[Variant]:
     return list(first.values())
 
 
+def every_variant(runs: Iterable[Run], study: Mapping[str, Any]) -> list[Variant]:
+    """Every variant that ran, and behind them those that the study has and no run of which is there."""
+    ran = variants_of(runs)
+    known, factors = {variant_key(one) for one in ran}, {frozenset(one) for one in ran}
+    # A level that an analysis made a factor of (a place, a number of users) is in no variant as written.
+    written = (dict(found["levels"]) for found in study.get("variants", ()))
+    return ran + [one for one in written if frozenset(one) in factors and variant_key(one) not in known]
+
+
 def place(variant: Mapping[str, Level], study: Mapping[str, Any]) -> tuple[int, ...]:
     """Sorts variants as the study writes its factors and levels; what it does not name comes last."""
     order = {factor: [repr(level) for level in levels] for factor, levels in study.get("factors", {}).items()}

@@ -114,6 +114,10 @@ _BOUNDLESS = 1e4
 """An end of an interval so many times away from its ratio says nothing: a few rounds that differ much give such."""
 
 
+_USELESS = 100
+"""An interval around 1 of which both ends are so many times away from its ratio says nothing."""
+
+
 def boundless(end: float, value: float) -> str | None:
     """What stands for an end of a ratio's interval that is none; None for all others."""
     if end * _BOUNDLESS < value:
@@ -123,8 +127,9 @@ def boundless(end: float, value: float) -> str | None:
 
 def tells_nothing(estimate: Estimate) -> str | None:
     """`2 rounds tell nothing`, of rounds that differ so much that neither end of their interval says anything."""
-    ends = (boundless(end, estimate.value) for end in (estimate.low, estimate.high))
-    return f"{rounds(estimate.n)} tell nothing" if estimate.has_interval and all(ends) else None
+    wide = estimate.low * _USELESS < estimate.value and estimate.high > estimate.value * _USELESS
+    useless = wide and estimate.low < 1 < estimate.high
+    return f"{rounds(estimate.n)} tell nothing" if estimate.has_interval and useless else None
 
 
 def effect_interval(estimate: Estimate, *, factor: bool = False) -> str:

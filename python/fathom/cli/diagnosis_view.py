@@ -6,13 +6,14 @@ Words carry the meaning, colour repeats it. Names in logs come from elsewhere an
 from __future__ import annotations
 
 import textwrap
-from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
 from fathom.cli import codes
 from fathom.diagnose.actions import actions
+from fathom.diagnose.clock import ASSUMED
 from fathom.diagnose.evidence.overview import overview
 from fathom.diagnose.facts import NOT_NEEDED
+from fathom.diagnose.report.clock import LogClock
 from fathom.finding import Evidence, Finding, Severity
 from fathom.report.plain import one_line, plain
 
@@ -43,7 +44,7 @@ def exit_code(diagnosis: Diagnosis) -> int:
 
 def print_diagnosis(diagnosis: Diagnosis, out: Console) -> None:
     """The whole summary."""
-    view = _View(out)
+    view, clock = _View(out), LogClock(diagnosis.system.notes)
     verdict = diagnosis.verdict
     label = "CANNOT TELL" if verdict.rule is None else verdict.severity.value.upper()
     view.line(f"{label}: {verdict.sentence}", _STYLES[verdict.severity])
@@ -56,13 +57,13 @@ def print_diagnosis(diagnosis: Diagnosis, out: Console) -> None:
         view.line(" ".join(parts), "dim")
     _actions(diagnosis, view)
     for finding in diagnosis.findings:
-        _finding(finding, view, harm)
+        _finding(finding, view, clock, harm)
     if verdict.rule is None and (disks := overview(diagnosis.system)):
         view.heading("What the disks did")
         for each in disks:
             view.item(each)
         view.line("`--tier DISK=hdd`, or another kind, states what should be kept.")
-    _logs(diagnosis, view)
+    _logs(diagnosis, view, clock)
     if diagnosis.ruled_out:
         view.heading("Looked for and not found")
         view.line(", ".join(diagnosis.ruled_out) + ".")
@@ -89,13 +90,15 @@ def _actions(diagnosis: Diagnosis, view: _View) -> None:
             view.item(f"Verify: {remedy.verify}", "   ")
 
 
-def _logs(diagnosis: Diagnosis, view: _View) -> None:
+def _logs(diagnosis: Diagnosis, view: _View, clock: LogClock) -> None:
     """What is wrong with the logs, and what was not read of them."""
     said = [
-        f"{check.rule} {check.subject}: {check.what}{_when(check.evidence[0]) if check.evidence else ''}"
+        f"{check.rule} {check.subject}: {check.what}{_when(check.evidence[0], clock) if check.evidence else ''}"
         for check in diagnosis.checks
     ]
     said += [fact.value for fact in diagnosis.system.facts if fact.name in {"note", "clock"}]
+    zones = (fact.value for fact in diagnosis.system.facts if fact.name == "time_zone" and ASSUMED in fact.value)
+    said += [f"Times are {zone}" for zone in dict.fromkeys(zones)]
     # What no rule needs matters only where something is missing.
     told = diagnosis.verdict.rule is not None
     skipped = [
@@ -112,27 +115,28 @@ def _logs(diagnosis: Diagnosis, view: _View) -> None:
         view.item(each)
 
 
-def _finding(finding: Finding, view: _View, told: str | None) -> None:
+def _finding(finding: Finding, view: _View, clock: LogClock, told: str | None) -> None:
     """One finding; harm that was told with the verdict is not told again."""
     # A drive letter brings a colon of its own.
     subject = finding.subject.removesuffix(":")
     view.heading(f"{finding.rule} {subject}: {finding.severity.value}, {round(100 * finding.confidence)} % sure")
     view.line(finding.what)
     for evidence in finding.evidence:
-        view.item(f"{evidence.sentence}{_when(evidence)}")
+        view.item(f"{evidence.sentence}{_when(evidence, clock)}")
     if finding.harm and finding.harm != told:
         view.item(f"Harm: {finding.harm}.", "  ")
     if finding.refuted_by:
         view.item(f"Wrong if: {finding.refuted_by}.", "  ")
 
 
-def _when(evidence: Evidence) -> str:
+def _when(evidence: Evidence, clock: LogClock) -> str:
+    """The moments of an evidence in the log's local time, as its own files and `--compare` have them."""
     if evidence.start_ns is None or evidence.end_ns is None:
         return ""
-    start, end = (datetime.fromtimestamp(each / 1e9, UTC) for each in (evidence.start_ns, evidence.end_ns))
+    start, end = (clock.local(each) for each in (evidence.start_ns, evidence.end_ns))
     # A whole day ends at the hour at which it began.
     last = f"{end:%H:%M:%S}" if start.date() == end.date() else f"{end:%Y-%m-%d %H:%M:%S}"
-    return f" ({start:%Y-%m-%d %H:%M:%S} to {last} UTC)"
+    return f" ({start:%Y-%m-%d %H:%M:%S} to {last} {clock.name})"
 
 
 class _View:

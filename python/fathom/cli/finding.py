@@ -13,6 +13,7 @@ from fathom.analysis.filling import too_short
 from fathom.analysis.goals import miss_words
 from fathom.analysis.model import Overload, Reserve, soonest
 from fathom.analysis.overload import overloads_of
+from fathom.analysis.repeated import Repeated, repeated_runs
 from fathom.analysis.reserves import reserves_in
 from fathom.analysis.variants import label
 from fathom.analysis.words import capital, left_out, listed, quantity
@@ -43,7 +44,8 @@ class _Step:
     """A value that was tried, its campaign, what became of the goals, and of the load.
 
     `overloads` are of the variants that could not do it, `reserves` of those that do it no longer than these last.
-    `short` is whether runs ended while a cache filled that may well keep up.
+    `short` is whether runs ended while a cache filled that may well keep up. `repeated` are the variants of which runs
+    failed first.
     """
 
     level: Level
@@ -53,6 +55,7 @@ class _Step:
     overloads: tuple[Overload, ...]
     reserves: tuple[Reserve, ...]
     short: bool = False
+    repeated: tuple[Repeated, ...] = ()
 
     @property
     def kept(self) -> bool:
@@ -120,7 +123,9 @@ def find(search: Highest | First, wanted: Plan, options: Options, engine: Engine
         short = any(too_short(run, found.study) for run in found.runs)
         over = overloads_of(found)
         goals = outcomes(found, (one.variant for one in over))
-        step = _Step(level, seed, directory, goals, over, reserves_in(found), short)
+        step = _Step(
+            level, seed, directory, goals, over, reserves_in(found), short, repeated_runs(found.runs, found.retried, ())
+        )
         steps.append(step)
         note("  " + _became(step))
         return step.kept
@@ -152,6 +157,7 @@ def find(search: Highest | First, wanted: Plan, options: Options, engine: Engine
                         "overloads": [found.sentence for found in step.overloads],
                         "reserves": [_ends(found, wanted) for found in step.reserves],
                         "too_short": step.short,
+                        "repeated": plain(step.repeated),
                     }
                     for step in steps
                 ],
@@ -163,7 +169,8 @@ def find(search: Highest | First, wanted: Plan, options: Options, engine: Engine
         reserve = soonest(met.reserves) if met is not None else None
         said = sentence(search, answer, too_much=too_much, reserve=reserve)
         short = met is not None and met.short and reserve is None
-        typer.echo(f"{said} {_SHORT}" if short else said)
+        again = [f"Of its runs, {one.words}." for one in met.repeated] if met is not None else []
+        typer.echo(" ".join([said, *([_SHORT] if short else []), *again]))
     untold = next((why for step in steps if step.level == answer.met and (why := step.untold) is not None), None)
     if untold is not None:
         note(f"not known of {search.key} = {answer.met}: {untold}; measure longer, or ask for more --rounds")
@@ -258,7 +265,8 @@ def _became(step: _Step) -> str:
     if step.untold is not None:
         return f"not known: {step.untold}"
     if step.kept:
-        return f"goals met{ends or (', but the cache was still filling when runs ended' if step.short else '')}"
+        still = ends or (", but the cache was still filling when runs ended" if step.short else "")
+        return f"goals met{still}{''.join(f'; {one.words}' for one in step.repeated)}"
     missed = _missed(step.goals)
     over = "; ".join(found.sentence for found in step.overloads)
     return f"missed: {missed}" if missed else f"missed, overloaded: {over}"

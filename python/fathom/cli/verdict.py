@@ -13,7 +13,7 @@ from fathom.cli import codes
 from fathom.cli.output import note, plain, print_json
 from fathom.errors import CampaignError, UsageError
 from fathom.goals import Outcome, outcomes
-from fathom.results import Campaign
+from fathom.results import Campaign, Run
 from fathom.unanswered import nothing_done
 
 REPORT = "report.html"
@@ -91,14 +91,15 @@ def summary(found: Campaign, result: Analysis, report: Path | None) -> dict[str,
         "quick": found.quick,
         "planned": found.planned,
         "finished": len(found.runs),
-        "failed": [
-            {"id": run.id, "variant": run.variant, "round": run.round, "reason": run.reason, "message": run.message}
-            for run in found.runs
-            if not run.ok
-        ],
+        "failed": [_failure(run) for run in found.runs if not run.ok],
+        "retried": [_failure(run) for run in found.retried],
         "goals": [plain(outcome) | {"passed": outcome.passed} for outcome in _outcomes(found, result)],
         "analysis": plain(result),
     }
+
+
+def _failure(run: Run) -> dict[str, object]:
+    return {"id": run.id, "variant": run.variant, "round": run.round, "reason": run.reason, "message": run.message}
 
 
 def _outcomes(found: Campaign, result: Analysis) -> tuple[Outcome, ...]:

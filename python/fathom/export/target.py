@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+import itertools
 import pkgutil
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
@@ -138,11 +139,26 @@ def export(target: Target, request: ExportRequest, left_out: frozenset[str]) -> 
     idle = (f"{settings.idle}, not exported: {name}" for name in unserved)
     notes = (*settings.notes, *judged.notes, *target.notes(kept), *idle)
     head = [
-        f"Made by `fathom volume export --to {target.name}` from {settings.path.name}.",
+        _maker(target, settings),
         *(f"Differs from Fathom: {line}" for line in differences),
         *notes,
     ]
     return [_headed(file, head) for file in target.write(kept)], (*differences, *notes)
+
+
+def _maker(target: Target, settings: Settings) -> str:
+    return f"Made by `fathom volume export --to {target.name}` from {settings.path.name}."
+
+
+def of_earlier_exports(out: Path, target: Target, settings: Settings) -> list[str]:
+    """Names of the files in a folder that exports of these settings to this target made, by their heads."""
+    maker = comment(_maker(target, settings))
+    found = []
+    for path in (path for path in out.rglob("*") if path.is_file()):
+        with path.open(encoding="utf-8", errors="replace") as file:
+            if maker in (line.rstrip("\n") for line in itertools.islice(file, 2)):
+                found.append(path.relative_to(out).as_posix())
+    return sorted(found)
 
 
 def _headed(file: File, head: list[str]) -> File:

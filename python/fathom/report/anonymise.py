@@ -98,7 +98,7 @@ class Anonymiser(Aliases):
 
 
 def _sources(campaign: Campaign) -> Iterable[Any]:
-    for run in campaign.runs:
+    for run in (*campaign.runs, *campaign.retried):
         yield run.environment
         yield run.volumes
     yield campaign.study
@@ -109,4 +109,4 @@ def _texts(campaign: Campaign) -> Iterable[str]:
         yield from (value for _, value in flatten(source) if isinstance(value, str))
     yield campaign.study_text
     yield str(campaign.directory)
-    yield from (run.message for run in campaign.runs if run.message)
+    yield from (run.message for run in (*campaign.runs, *campaign.retried) if run.message)

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from fathom.analysis.beside import differing
+from fathom.analysis.beside import change_words, differing
 from fathom.analysis.guard import Guard
+from fathom.analysis.headline import is_lower
 from fathom.analysis.missing import WORTH
 from fathom.analysis.model import Comparison, Verdict
-from fathom.analysis.words import effect, quantity, short
+from fathom.analysis.words import quantity, short
 from fathom.metrics import metric
 from fathom.report.document import Tone
 from fathom.report.format import percent, plural
@@ -16,13 +17,13 @@ from fathom.report.format import percent, plural
 _TOO_FEW = 2
 """Rounds that tell nothing about how many are missing."""
 
-_LATENCY = {
+_LOWER = {
     Verdict.FASTER: "lower",
     Verdict.SLOWER: "higher",
     Verdict.FASTER_SMALL: "lower, but small",
     Verdict.SLOWER_SMALL: "higher, but small",
 }
-"""A latency is lower, not faster."""
+"""A latency or a count is lower, not faster."""
 
 _SIGNS: dict[Verdict, tuple[str, Tone]] = {
     Verdict.FASTER: ("▲", Tone.GOOD),
@@ -75,19 +76,24 @@ def price(comparison: Comparison) -> str:
     reserve = comparison.reserves[0]
     if reserve is not None:
         said.append(reserve.source.value)
+    if comparison.repeated is not None:
+        said.append("runs failed first")
     return " and ".join(said)
 
 
 def grown(guard: Guard) -> str:
     """How much worse a guard is: `2.7 ×`, or its own value where the baseline's is next to nothing: `51.8 s`."""
     if guard.change is not None:
-        return effect(guard.change)
+        return change_words(guard, guard.change)
     return "more" if guard.left_out is not None else quantity(guard.variant, metric(guard.metric).unit)
 
 
 def brief(comparison: Comparison) -> str:
-    """The verdict for a chart, where there is room for 35 letters: without what the price is, or the margin."""
-    if price(comparison):
+    """The verdict for a chart, where there is room for 35 letters: without its margin, of its price what is short."""
+    paid = price(comparison)
+    if comparison.reserves[0] is not None and paid == comparison.reserves[0].source.value:
+        return f"{name(comparison)}, {paid}"
+    if paid:
         # How many rounds are missing leaves no room for the price, which a reader must not miss.
         undecided = comparison.verdict is Verdict.UNDECIDED
         return f"{name(comparison) if undecided else words(comparison).split(', but ')[0]}, at a price"
@@ -95,9 +101,9 @@ def brief(comparison: Comparison) -> str:
 
 
 def name(comparison: Comparison) -> str:
-    """The verdict alone, for counts: a latency is lower, not faster."""
-    latency = "latency" in comparison.metric
-    return _LATENCY.get(comparison.verdict, comparison.verdict.value) if latency else comparison.verdict.value
+    """The verdict alone, for counts: a latency or a count is lower, not faster."""
+    lower = is_lower(comparison)
+    return _LOWER.get(comparison.verdict, comparison.verdict.value) if lower else comparison.verdict.value
 
 
 def words(comparison: Comparison) -> str:

@@ -19,6 +19,7 @@ from fathom.analysis.advice.price import (
     losses_by,
     losses_of,
     places,
+    repeated,
     worse,
 )
 from fathom.analysis.advice.rule import Rule, RuleInput
@@ -38,6 +39,9 @@ from fathom.metrics import metric
 def find(given: RuleInput) -> Iterator[Finding]:
     """At most one: about the variant that the decision tells of, else about what cannot be compared or is alike."""
     loads, decision = given.analysis.loads, given.analysis.decision
+    if not any(run.ok for run in given.campaign.runs):
+        # Why nothing can be compared is told with the runs that failed.
+        return
     choices = [c for c in given.analysis.comparisons if same_load(c, loads)]
     if not choices:
         return
@@ -97,7 +101,7 @@ def _of(told: Group, given: RuleInput) -> Finding:
     faster = variant_key(taken) == variant_key(told.variant)
     left = told.baseline if faster else told.variant
     who = label(taken, given.study, apart_from=left)
-    price = _price(told, given) if faster else forgone(told, given)
+    price = _price(told, given) if faster else [*forgone(told, given), *repeated(taken, given)]
     lost = losses_of(told, variant=faster) or losses_by(taken, given)
     price += _reserve(taken, given)
     flipped = _flipped(told)
@@ -133,7 +137,7 @@ def _finding(
     settings = tuple(commands.setting(f, v) for f, v in taken.items() if left.get(f) != v)
     faster, what = variant_key(taken) == variant_key(told.variant), _what(told, given)
     unsure = doubts(told, given) if faster else []
-    said = (*price, *_held(told, faster=faster), *unsure, *(_dearer(given) if faster else ()))
+    said = (*price, *_held(told, given, faster=faster), *unsure, *(_dearer(given) if faster else ()))
     return Finding(
         "trade-off" if paid else "choice",
         label(taken, given.study, apart_from=left),
@@ -194,7 +198,7 @@ def _in_part(told: Group, given: RuleInput) -> Finding:
     who = label(side, given.study, apart_from=other)
     known = [c for c in told.comparisons if not c.may_be(better=not told.ahead)]
     at, unknown = (places(some, given) for some in (known, told.unknown))
-    price = _price(told, given) if told.ahead else forgone(told, given)
+    price = _price(told, given) if told.ahead else [*forgone(told, given), *repeated(told.baseline, given)]
     what = f"{'Choose' if told.ahead else 'Stay with'} {who} at {at} only"
     if price:
         what = f"Weigh the gain of {who} at {at} against its price"
@@ -221,10 +225,10 @@ def _by_goals(goals: GoalAnswer, given: RuleInput) -> Finding:
     taken, told = decision.taken, decision.told
     if taken is None:
         return _unmet(goals, given)
-    able = [label(standing.variant, given.study) for standing in goals.free]
+    able = [label(standing.variant, given.study) for standing in goals.free if standing.repeated is None]
     who = label(taken, given.study)
     group = next(iter(of_variant(decision.groups, taken)), None)
-    price = _price(group, given) if group is not None else []
+    price = _price(group, given) if group is not None else repeated(taken, given)
     lost = (losses_of(group, variant=True) if group is not None else ()) or losses_by(taken, given)
     price += _reserve(taken, given)
     turns = any(variant_key(variant) == variant_key(taken) for _, variant, _ in goals.flips)
@@ -232,10 +236,10 @@ def _by_goals(goals: GoalAnswer, given: RuleInput) -> Finding:
         action = f"Do not settle on {who} yet: whether it meets the goals depends on an assumed latency."
     elif price or lost:
         action = f"Weigh {who} against its price: it meets the goals."
+    elif len(able) > 1 and _by_price(goals, group, given):
+        action = f"Choose the cheapest of {listed(able)}: {'both' if len(able) == 2 else 'all'} meet the goals."
     elif group is None:
         action = f"Stay with {who}: it meets the goals."
-    elif goals.chosen is not None and len(able) > 1 and not _sized(goals, given):
-        action = f"Choose the cheapest of {listed(able)}: {'both' if len(able) == 2 else 'all'} meet the goals."
     else:
         action = f"Choose {who}: it meets the goals."
     risk = "; ".join(lost) or None
@@ -252,6 +256,14 @@ def _by_goals(goals: GoalAnswer, given: RuleInput) -> Finding:
         harm=f"What may be lost: {risk}." if risk and risk not in what else None,
         remedies=(Remedy(action, settings, risk=_risk(group, risk) if group is not None else None),),
     )
+
+
+def _by_price(goals: GoalAnswer, group: Group | None, given: RuleInput) -> bool:
+    """Whether only a price tells between those that meet the goals: `group` is that of the variant taken."""
+    if goals.chosen is not None:
+        return group is not None and not _sized(goals, given)
+    keys = [variant_key(standing.variant) for standing in goals.free]
+    return all(one.alike for one in given.analysis.decision.groups if variant_key(one.variant) in keys)
 
 
 def _sized(goals: GoalAnswer, given: RuleInput) -> bool:
@@ -298,10 +310,11 @@ def _what(told: Group, given: RuleInput) -> str:
 
 
 def _price(told: Group, given: RuleInput) -> list[str]:
-    """The guards that got worse, at the load at which the headline tells them, and larger requests."""
+    """Guards that got worse, at the load at which the headline tells them, failed runs, and larger requests."""
     said = worse(told, given)
     if not said and told.relieved and (longest := stood_still(given.analysis, told.variant)) is not None:
         said = [f"it stands still for up to {milliseconds(longest * 1e3)}"]
+    said += repeated(told.variant, given)
     larger = next((c for c in told.decided if c.larger), None)
     return [*said, request_words(larger)] if larger is not None else said
 
@@ -325,13 +338,14 @@ def _dearer(given: RuleInput) -> list[str]:
     return [f"{label(more.variant, given.study, apart_from=more.baseline)} gains more, but {price[0]}"] if price else []
 
 
-def _held(told: Group, *, faster: bool) -> list[str]:
-    """What became of the guards of the variant at all loads; of one that is left, only what is worse besides."""
+def _held(told: Group, given: RuleInput, *, faster: bool) -> list[str]:
+    """What became of the guards of the variant at all loads; of one that is left, what is worse with it besides."""
     judged = [guard for c in told.comparisons for guard in c.judged]
     held = [guard for guard in judged if not guard.worse and not guard.unclear]
     if not faster:
         worse = list(dict.fromkeys(short(guard.metric) for guard in judged if guard.worse))
-        return [f"also worse: {listed(worse[:3])}"] if worse else []
+        who = label(told.variant, given.study, apart_from=told.baseline)
+        return [f"also worse with {who}: {listed(worse[:3])}"] if worse else []
     return [f"{len(held)} of {len(judged)} guards held"] if judged else []
 
 

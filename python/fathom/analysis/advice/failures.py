@@ -6,6 +6,9 @@ from collections.abc import Iterator
 
 from fathom.analysis.advice import commands
 from fathom.analysis.advice.rule import Rule, RuleInput
+from fathom.analysis.conditions import repeated_sentence
+from fathom.analysis.repeated import UNLESS
+from fathom.analysis.variants import matches
 from fathom.analysis.words import time
 from fathom.finding import Evidence, Finding, Remedy, Severity
 
@@ -15,6 +18,7 @@ def find(given: RuleInput) -> Iterator[Finding]:
     campaign = given.campaign
     failed = [run for run in campaign.runs if not run.ok]
     missing = campaign.planned - len(campaign.runs)
+    yield from _repeated(given)
     if failed:
         reasons = ", ".join(dict.fromkeys(run.reason or "unknown" for run in failed))
         first = failed[0]
@@ -27,8 +31,8 @@ def find(given: RuleInput) -> Iterator[Finding]:
             else Remedy(
                 "Remove the cause, then repeat the failed runs.",
                 commands.repeat_failed(campaign),
-                risk="The records of the failed runs move to the folder `retried`; this report keeps them.",
-                verify="The report then counts no failed run.",
+                risk="The records of the failed runs move to the folder `retried`, and reports go on counting them.",
+                verify="Every run has then finished.",
             )
         )
         yield Finding(
@@ -52,6 +56,22 @@ def find(given: RuleInput) -> Iterator[Finding]:
             1.0,
             (Evidence("A verdict over incomplete rounds uses only the complete ones."),),
             remedies=(Remedy("Finish the campaign.", commands.resume(campaign)),),
+        )
+
+
+def _repeated(given: RuleInput) -> Iterator[Finding]:
+    """One finding about each variant of which runs failed first: a variant that fails now and then is no good one."""
+    for one in given.analysis.repeated:
+        first = next(run for run in given.campaign.retried if matches(run.variant, one.variant) and run.failed)
+        yield Finding(
+            "repeated",
+            given.label(one.variant),
+            repeated_sentence(one, given.study),
+            Severity.WARNING,
+            1.0,
+            (Evidence(f"Round {first.round}: {first.message or 'no message left'}", where=first.id),),
+            harm="The figures are those of the further attempts alone.",
+            remedies=(Remedy(f"Find out why, before you rely on {given.label(one.variant)}: {UNLESS}."),),
         )
 
 

@@ -9,6 +9,7 @@ from fathom.analysis.advice.rule import Rule, RuleInput
 from fathom.analysis.variants import resolved, variants_of
 from fathom.analysis.words import listed
 from fathom.finding import Evidence, Finding, Remedy, Severity
+from fathom.results import standing_on
 
 _VENDORS = ("aws", "azure", "gcp")
 _NEWER = ("azure/premium-ssd-v2", "azure/ultra-disk")
@@ -59,14 +60,9 @@ def _misfits(settings: Mapping[str, Any]) -> Iterator[tuple[str, str, str]]:
 
 def _disks(settings: Mapping[str, Any], name: str) -> Iterator[str]:
     """The models of the volumes that one stands on."""
-    for value in settings[name].values():
-        for below in value if isinstance(value, list) else [value]:
-            if not isinstance(below, str) or below not in settings or below == name:
-                continue
-            if settings[below].get("kind") == "model":
-                yield settings[below].get("model", "")
-            else:
-                yield from _disks(settings, below)
+    for below in standing_on([name], settings):
+        if settings[below].get("kind") == "model":
+            yield settings[below].get("model", "")
 
 
 def _vendor(model: str) -> str:

@@ -10,7 +10,8 @@ from fathom.analysis.beside import better_words, doubt_words, guard_words
 from fathom.analysis.factors import load_words
 from fathom.analysis.guard import Guard
 from fathom.analysis.model import Comparison, Group
-from fathom.analysis.variants import Variant, label, variant_key
+from fathom.analysis.repeated import UNLESS
+from fathom.analysis.variants import Variant, label, of_variant, variant_key
 from fathom.analysis.words import listed, short
 
 MOST_LOADS = 4
@@ -26,6 +27,11 @@ def worse(told: Group, given: RuleInput) -> list[str]:
     if worst is None:
         return []
     return [f"{guard_words(guard)}{_where(told, worst, given)}" for guard in worst.worsened[:_MOST]]
+
+
+def repeated(variant: Variant, given: RuleInput) -> list[str]:
+    """That runs of a variant failed before they were carried out again."""
+    return [f"{one.words}; {UNLESS}" for one in of_variant(given.analysis.repeated, variant)]
 
 
 def forgone(told: Group, given: RuleInput) -> list[str]:

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from fathom.analysis.load import LoadTable
 from fathom.analysis.model import Analysis
 from fathom.analysis.rules import Rules
 from fathom.analysis.variants import Variant, given_names, label
@@ -18,7 +19,7 @@ from fathom.results import Campaign, last_round
 class RuleInput:
     """A campaign with its effective study, its analysis (complete but for findings), and the rules of comparison.
 
-    `spent` are the ids of runs whose burst credits ran out while they were measured.
+    `spent` are the ids of runs whose burst credits ran out while they were measured; `tables` its tables of loads.
     """
 
     campaign: Campaign
@@ -26,6 +27,7 @@ class RuleInput:
     analysis: Analysis
     rules: Rules | None
     spent: frozenset[str]
+    tables: Sequence[LoadTable] = ()
 
     def label(self, variant: Variant) -> str:
         """A variant in a few words."""

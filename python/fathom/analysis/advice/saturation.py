@@ -8,16 +8,19 @@ from collections.abc import Iterator
 from fathom.analysis.advice.rule import Rule, RuleInput
 from fathom.analysis.advice.waiting import without_storage
 from fathom.analysis.capacity import misses_goals
-from fathom.analysis.headline import saturation
+from fathom.analysis.knee import is_lowest
 from fathom.analysis.model import Knee
-from fathom.analysis.variants import load_name, matches
+from fathom.analysis.sweep import Shape, shape_of
+from fathom.analysis.sweep_words import saturation
+from fathom.analysis.variants import load_name, matches, variant_key
 from fathom.analysis.words import number, quantity
 from fathom.finding import Evidence, Finding, Remedy, Severity
 from fathom.metrics import metric
 
 
 def find(given: RuleInput) -> Iterator[Finding]:
-    """One finding per load table whose saturation point is certain."""
+    """One finding per load table whose saturation point is certain, or lies below all of its loads."""
+    yield from _below_all(given)
     for knee in given.analysis.knees:
         word = load_name(knee.load_factor, given.study)
         at = saturation(knee)
@@ -48,6 +51,31 @@ def find(given: RuleInput) -> Iterator[Finding]:
             tuple(evidence),
             harm="Beyond it more load adds latency and no throughput.",
             remedies=(Remedy(_action(given, knee, at, word)),),
+        )
+
+
+def _below_all(given: RuleInput) -> Iterator[Finding]:
+    known = [(knee.load_factor, variant_key(knee.variant)) for knee in given.analysis.knees]
+    for table in given.tables:
+        found = (table.factor, variant_key(table.variant)) in known
+        if found or shape_of(table) is not Shape.FROM_START or is_lowest(float(table.levels[0])):
+            continue
+        word, unit = load_name(table.factor, given.study), metric(table.metric).unit
+        who = f"{given.label(table.variant)}: " if table.variant else ""
+        (lowest, least, _), (highest, most, _) = table.medians[0], table.medians[-1]
+        text = f"{who}it is already saturated at the lowest load tried, {number(lowest)} {word}."
+        rates = f"{quantity(least, unit)} with {number(lowest)} {word}, {quantity(most, unit)} with {number(highest)}"
+        yield Finding(
+            "saturation",
+            who.rstrip(": ") or "volume",
+            text if who else text.replace("it is", "It is", 1),
+            Severity.NOTE,
+            0.9,
+            (Evidence(f"{rates} (medians): more load brings no more."),),
+            harm="The saturation point is at or below it, and so is the load that waits least.",
+            remedies=(
+                Remedy(f"Try fewer than {number(lowest)} {word}: no load below the saturation point was tried."),
+            ),
         )
 
 

@@ -21,7 +21,7 @@ Places = Annotated[
 
 @dataclass(frozen=True)
 class Entry:
-    """One campaign as listed; `verdict` is None where none can be given yet."""
+    """One campaign as listed; `verdict` is None where none can be given yet, `problem` says why one cannot be read."""
 
     directory: Path
     created: str
@@ -29,6 +29,7 @@ class Entry:
     state: str
     question: str
     verdict: str | None
+    problem: str | None = None
 
 
 def list_campaigns(places: Places = None, as_json: AsJson = False) -> None:
@@ -84,7 +85,7 @@ def _entry(directory: Path) -> Entry:
         verdict = analysed(found).headline if len(found.runs) == found.planned and failed < len(found.runs) else None
         return Entry(directory, found.created or "", found.clock, state, words, verdict)
     except FathomError as problem:
-        return Entry(directory, "", "", "cannot be read", "", problem.what)
+        return Entry(directory, "", "", "cannot be read", "", None, problem.what)
 
 
 def _print(entry: Entry) -> None:
@@ -95,7 +96,7 @@ def _print(entry: Entry) -> None:
     head = ", ".join(words for words in (entry.clock and f"{entry.clock} clock", day, entry.state) if words)
     out = console()
     out.print(f"{plain(str(entry.directory))}  ({head})", markup=False, soft_wrap=True)
-    for words in (entry.question, entry.verdict):
+    for words in (entry.question, entry.verdict, entry.problem):
         if words:
             out.print(f"    {plain(one_line(words))}", markup=False, soft_wrap=True)
 

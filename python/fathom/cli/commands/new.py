@@ -71,7 +71,15 @@ STUDIES = {
 }
 """Questions that a study can begin from, each a file `study_NAME.toml` of the skeletons."""
 
-Kind = Annotated[str, typer.Argument(metavar="KIND", help=f"One of {', '.join(SKELETONS)}.", show_default=False)]
+Kind = Annotated[
+    str,
+    typer.Argument(
+        metavar="KIND",
+        autocompletion=completing(lambda: SKELETONS),
+        help=f"One of {', '.join(SKELETONS)}.",
+        show_default=False,
+    ),
+]
 Name = Annotated[
     str,
     typer.Argument(

@@ -7,18 +7,29 @@ from typing import Annotated
 
 import typer
 
-from fathom.cli.command import Command
+from fathom.cli.command import Command, completing
 
 Settings = Annotated[
     Path, typer.Argument(metavar="SETTINGS", help="A daemon's settings file, or a study.", show_default=False)
 ]
 
 
+def _targets() -> list[str]:
+    from fathom.export.target import targets
+
+    return [target.name for target in targets()]
+
+
 def export(
     settings: Settings,
     to: Annotated[
         str,
-        typer.Option("--to", metavar="TARGET", help="storage-spaces, lvm, systemd, terraform-aws or vsphere."),
+        typer.Option(
+            "--to",
+            metavar="TARGET",
+            autocompletion=completing(_targets),
+            help="storage-spaces, lvm, systemd, terraform-aws or vsphere.",
+        ),
     ],
     out: Annotated[
         Path | None,
@@ -60,7 +71,9 @@ def export(
         list[str] | None,
         typer.Option("--leave-out", metavar="VOLUME.KEY", help="A key to export without; may be repeated."),
     ] = None,
-    force: Annotated[bool, typer.Option("--force", help="Overwrite files of an earlier export.")] = False,
+    force: Annotated[
+        bool, typer.Option("--force", help="Overwrite an earlier export, and remove what it alone had.")
+    ] = False,
 ) -> None:
     """Export volumes to Storage Spaces, LVM, systemd, Terraform or vSphere.
 
@@ -71,7 +84,7 @@ def export(
     from fathom.cli.output import note
     from fathom.errors import UsageError
     from fathom.export import settings as reader
-    from fathom.export.target import ExportRequest, targets
+    from fathom.export.target import ExportRequest, of_earlier_exports, targets
     from fathom.export.target import export as exported
 
     known = {target.name: target for target in targets()}
@@ -93,9 +106,15 @@ def export(
             typer.echo(f"#### {file.name}")
             typer.echo(file.text)
         return
-    taken = [file.name for file in files if (out / file.name).exists()]
+    names = {file.name for file in files}
+    earlier = of_earlier_exports(out, known[to], wanted.settings)
+    taken = sorted({name for name in names if (out / name).exists()} | set(earlier))
     if taken and not force:
         raise UsageError(f"{out}: {', '.join(taken)} already exist", "choose another folder, or --force")
+    for name in earlier:
+        if name not in names:
+            (out / name).unlink()
+            note(f"{out / name}: removed, of an earlier export")
     for file in files:
         path = out / file.name
         path.parent.mkdir(parents=True, exist_ok=True)

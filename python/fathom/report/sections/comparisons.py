@@ -40,6 +40,9 @@ _COLUMNS = (
 def build(context: Context) -> Sequence[Block]:
     """The effect plot, the table, what was said about single comparisons, and the means."""
     blocks: list[Block] = []
+    if not context.ok_runs:
+        # Tables of nothing: the verdict says that no run finished, and the data quality why.
+        return blocks
     comparisons = context.analysis.comparisons
     if comparisons:
         blocks += _compared(context, comparisons)

@@ -45,6 +45,8 @@ def build(context: Context) -> Sequence[Block]:
     else:
         caption = "Both goals met" if len(found) == 2 else f"All {len(found)} goals met"
     note = "A goal is met if every run is within it; a failed run is not."
+    if any(outcome.repeated for outcome in found):
+        note += " Runs that failed first and were repeated count by the further attempt."
     missing = max((o.left_out for o in found if o.left_out is not None), key=lambda one: one.share, default=None)
     if missing is not None:
         note += (
@@ -79,6 +81,8 @@ def _became(outcome: Outcome) -> Cell:
         return Cell("cannot be judged", False, Tone.WARN)
     if outcome.kept and not outcome.sustained:
         return Cell("not sustained", False, Tone.BAD)
+    if outcome.passed and outcome.repeated:
+        return Cell("met with repeated runs", True, Tone.WARN)
     return Cell("met", True, Tone.GOOD) if outcome.passed else Cell("missed", False, Tone.BAD)
 
 

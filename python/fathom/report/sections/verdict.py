@@ -11,10 +11,12 @@ from dataclasses import replace
 
 from fathom.analysis.capacity import where_met
 from fathom.analysis.conditions import apart
-from fathom.analysis.headline import is_latency, quotient, saturation_words
+from fathom.analysis.headline import is_latency, quotient
 from fathom.analysis.model import Comparison, GoalAnswer, Group, Verdict, soonest
+from fathom.analysis.repeated import failed_first
+from fathom.analysis.sweep_words import saturation_words
 from fathom.analysis.transient import transients
-from fathom.analysis.variants import label, matches, variant_key, without
+from fathom.analysis.variants import label, matches, of_variant, variant_key, without
 from fathom.analysis.words import capital, effect_interval, effect_of, listed, short, tells_nothing
 from fathom.report import grid
 from fathom.report.context import Context
@@ -93,9 +95,13 @@ def _of_one(context: Context, goals: GoalAnswer) -> tuple[str, Tone]:
         return f"? {'goal' if goals.total == 1 else f'{missed} of {goals.total} goals'} cannot be judged", Tone.WARN
     if missed:
         return f"✗ {'goal' if goals.total == 1 else f'{missed} of {goals.total} goals'} missed", Tone.BAD
+    if only.repeated is not None:
+        return f"✓ {'goal' if goals.total == 1 else 'all goals'} met with repeated runs", Tone.WARN
     reserve = soonest(context.analysis.reserves)
     if reserve is not None:
         return f"✓ {'goal' if goals.total == 1 else 'all goals'} met, {reserve.source.value}", Tone.WARN
+    if goals.near:
+        return f"✓ {'goal' if goals.total == 1 else 'all goals'} met, within scatter", Tone.WARN
     return f"✓ {'goal' if goals.total == 1 else 'all goals'} met", Tone.GOOD
 
 
@@ -107,13 +113,15 @@ def _of_several(context: Context, goals: GoalAnswer) -> tuple[str, Tone]:
     if not goals.candidates:
         return "✗ no variant meets the goals", Tone.BAD
     if decision.taken is None:
-        return f"✓ goals met by {plural(len(goals.candidates), 'variant')}", Tone.GOOD
+        care = bool(goals.near) or any(one.repeated is not None for one in goals.candidates)
+        return f"✓ goals met by {plural(len(goals.candidates), 'variant')}", Tone.WARN if care else Tone.GOOD
     key, told = variant_key(decision.taken), decision.told
     mine = told.comparisons if told is not None and variant_key(told.variant) == key else ()
     paid = any(c.worsened or c.unclear or c.losses or c.flipped or c.may_be(better=False) for c in mine)
     paid |= any(variant_key(variant) == key for variant, _ in context.analysis.losses)
+    paid |= any(matches(variant, decision.taken) for variant, _ in goals.near)
     reserve = soonest(one for one in context.analysis.reserves if matches(one.variant, decision.taken))
-    paid |= reserve is not None
+    paid |= reserve is not None or bool(of_variant(context.analysis.repeated, decision.taken))
     turns = any(variant_key(variant) == key for _, variant, _ in goals.flips)
     how = f", {reserve.source.value}" if reserve is not None else ""
     return f"✓ {context.label(decision.taken)} meets the goals{how}", Tone.WARN if paid or turns else Tone.GOOD
@@ -229,6 +237,8 @@ def _rests_on(context: Context, leading: Comparison | None) -> tuple[str, ...]:
             f"{context.capital(context.label(leading.baseline))} may lose data: {text}." for text in leading.spared
         ]
     said += _lost_by_others(context, group, said)
+    who = "Every variant" if len(context.variants) > 1 else "It"
+    said += [f"{who} may lose data: {text}." for text in context.analysis.shared_losses]
     figures = context.analysis.assumptions if context.campaign.clock == "virtual" else ()
     refills = dict.fromkeys(one.assumed for one in context.analysis.reserves if one.assumed)
     assumed = [*list(refills)[:_MOST_REFILLS], *figures[:_MOST]]
@@ -389,6 +399,8 @@ def _caveats(context: Context) -> list[Block]:
         )
     if context.failed_runs:
         said.append(f"{plural(len(context.failed_runs), 'run')} failed")
+    if first := failed_first(context.analysis.repeated):
+        said.append(f"{plural(first, 'run')} failed first and {'was' if first == 1 else 'were'} repeated")
     if idle := sum(nothing_done(run) for run in context.campaign.runs):
         said.append(f"{plural(idle, 'run')} completed nothing while measured")
     missing = context.campaign.planned - len(context.campaign.runs)

@@ -1,0 +1,98 @@
+"""More local drives than an instance has, or more disks on an adapter than it takes: a machine that nobody sells."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from functools import cache
+from typing import Any
+
+from fathom.analysis.advice.rule import Rule, RuleInput
+from fathom.analysis.variants import resolved, variants_of
+from fathom.finding import Evidence, Finding, Remedy, Severity
+from fathom.results import standing_on
+
+_DRIVES = re.compile(r"one of (\d+) local drives |the local drive ")
+"""How the catalogue's summary of a local drive begins; without a count it is the only one."""
+
+
+def find(given: RuleInput) -> Iterator[Finding]:
+    """At most one, about all of them."""
+    found = list(dict.fromkeys(one for settings in _settings(given) for one in _beyond(settings)))
+    if not found:
+        return
+    name, words = found[0]
+    yield Finding(
+        "attached",
+        name,
+        given.capital(f"{words}."),
+        Severity.WARNING,
+        0.95,
+        tuple(Evidence(given.capital(f"{text}.")) for _, text in found[1:]),
+        remedies=(
+            Remedy(
+                "Take fewer, or a larger machine, unless they are those of several machines.",
+                verify="The report then says nothing of them.",
+            ),
+        ),
+    )
+
+
+def _settings(given: RuleInput) -> Iterator[Mapping[str, Any]]:
+    for variant in variants_of(given.campaign.runs):
+        found = resolved(given.study, variant)
+        volumes = found.get("settings", {}).get("volumes", {})
+        yield {name: volumes[name] for name in standing_on(found.get("volumes", ()), volumes)}
+
+
+def _beyond(settings: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
+    """What is more than a machine has: what it is about, and in words."""
+    drives, adapters = _grouped(settings, "model"), _grouped(settings, "adapter")
+    for model, buses in drives.items():
+        count, most = sum(map(len, buses.values())), _local_drives(model)
+        if most is not None and count > most:
+            machine = model.rpartition("/")[0]
+            has = f"{most} local drive{'' if most == 1 else 's'}"
+            yield model, f"{count} volumes are local drives of {machine}, which has {has}"
+    for model, buses in adapters.items():
+        takes, per_machine = (_figure(model, f"adapter.{key}") for key in ("devices_per_adapter", "adapters_per_host"))
+        for bus, disks in buses.items():
+            if takes is not None and len(disks) > takes:
+                yield bus, f"{bus} is one {model} with {len(disks)} disks, and takes {takes}"
+        if per_machine is not None and len(buses) > per_machine:
+            yield model, f"{len(buses)} adapters are {model}, of which a machine takes {per_machine}"
+
+
+def _grouped(settings: Mapping[str, Any], kind: str) -> dict[str, dict[str, list[str]]]:
+    """The volumes of a kind by their model, and those of one adapter (`shared`) together."""
+    found: dict[str, dict[str, list[str]]] = {}
+    for name, mine in settings.items():
+        model = mine.get("model") if mine.get("kind") == kind else None
+        if isinstance(model, str):
+            found.setdefault(model, {}).setdefault(mine.get("shared") or name, []).append(name)
+    return found
+
+
+@cache
+def _local_drives(model: str) -> int | None:
+    """How many drives an instance has of which a model is one; None of other models."""
+    from fathom import _core
+
+    summary = next((one["summary"] for one in _core.catalogue_list(()) if one["name"] == model), "")
+    found = _DRIVES.match(summary)
+    return int(found[1] or 1) if found else None
+
+
+@cache
+def _figure(model: str, key: str) -> int | None:
+    """A count of the catalogue; None of a model that is not in it, as one of a study's own file."""
+    from fathom import _core
+
+    try:
+        figures = _core.catalogue_explain(model, ())["figures"]
+    except _core.BadInput:
+        return None
+    return next((int(one["value"]) for one in figures if one["key"] == key), None)
+
+
+RULE = Rule("attached", 14, find)

@@ -13,7 +13,7 @@ use tempfile::TempDir;
 
 use super::new::New;
 use super::{Allocation, Config, Direct};
-use crate::testing::read;
+use crate::testing::{no_program_starts, read};
 
 fn folder() -> TempDir {
     tempfile::tempdir().expect("a folder for temporary files")
@@ -184,6 +184,7 @@ fn each_way_of_going_wrong_says_what_to_do() {
 
 #[test]
 fn a_file_in_use_is_refused_and_readers_share() {
+    let _alone = no_program_starts();
     let folder = folder();
     let path = folder.path().join("disk");
     let (_runtime, env) = runtime();
@@ -343,6 +344,7 @@ impl Drop for Loop {
 
 #[test]
 fn a_block_device_is_used_with_its_own_sectors_and_alone() {
+    let _alone = no_program_starts();
     for sector in [512, 4096] {
         let folder = folder();
         let path = folder.path().join("backing");
@@ -369,6 +371,7 @@ fn a_block_device_is_used_with_its_own_sectors_and_alone() {
 #[test]
 #[expect(clippy::disallowed_methods, reason = "another program's ring has a thread of its own")]
 fn a_block_device_that_only_a_dying_ring_has_is_waited_for() {
+    let _alone = no_program_starts();
     let folder = folder();
     let path = folder.path().join("backing");
     fs::File::create(&path).and_then(|file| file.set_len(4 << 20)).expect("a backing file");
@@ -395,6 +398,7 @@ fn a_block_device_that_only_a_dying_ring_has_is_waited_for() {
 
 #[test]
 fn a_file_below_loop_devices_has_one_user() {
+    let _alone = no_program_starts();
     let folder = folder();
     let path = folder.path().join("disk");
     fs::write(&path, vec![0; 4 << 20]).expect("there is room");
@@ -435,6 +439,7 @@ fn a_file_below_loop_devices_has_one_user() {
 
 #[test]
 fn a_file_below_a_device_that_is_in_use_is_refused_by_whichever_name_and_however_deep() {
+    let _alone = no_program_starts();
     let folder = folder();
     let path = folder.path().join("disk");
     fs::write(&path, vec![0; 4 << 20]).expect("there is room");

@@ -15,7 +15,7 @@ use fathom_volume::{Blueprint, Env, Error, ErrorKind, Handle, Pool, Request, Res
 use tempfile::TempDir;
 
 use super::{Config, Uri};
-use crate::testing::read;
+use crate::testing::{read, starting_programs};
 
 const MIB: u64 = 1 << 20;
 /// An odd end: 4 MiB and a sector of 4 KiB.
@@ -37,10 +37,12 @@ impl Server {
         let arguments = arguments.iter().map(|argument| argument.replace("{}", &at)).collect();
         fs::write(folder.path().join("disk"), vec![0; SIZE as usize]).expect("room for a disk");
         let mut server = Self { folder, program, arguments, child: None };
+        let starts = starting_programs();
         if Command::new(program).arg("--version").stdout(Stdio::null()).status().is_err() {
             eprintln!("skipped: {program} is not installed");
             return None;
         }
+        drop(starts);
         server.restart();
         Some(server)
     }
@@ -56,13 +58,17 @@ impl Server {
     /// Starts it, again, and waits until it answers.
     fn restart(&mut self) {
         let _ = fs::remove_file(self.socket());
-        let started = Command::new(self.program).args(&self.arguments).stdin(Stdio::null()).spawn();
+        let started = {
+            let _starts = starting_programs();
+            Command::new(self.program).args(&self.arguments).stdin(Stdio::null()).spawn()
+        };
         self.child = Some(started.expect("it is installed"));
         until("the server listens", || UnixStream::connect(self.socket()).is_ok());
     }
 
     fn signal(&self, signal: &str) {
         let id = self.child.as_ref().expect("it runs").id().to_string();
+        let _starts = starting_programs();
         assert!(Command::new("kill").args([signal, &id]).status().expect("kill is there").success());
     }
 

@@ -266,14 +266,16 @@ def references(node: Mapping[str, Any], volumes: Collection[str]) -> dict[str, t
     return found
 
 
-def standing_on(names: Iterable[str], volumes: Mapping[str, Any]) -> tuple[str, ...]:
-    """These volumes and all that they stand on, each once, those above before those below."""
+def standing_on(names: Iterable[str], volumes: Mapping[str, Any], down_to: str = "") -> tuple[str, ...]:
+    """These volumes and all that they stand on, down to those of a kind; each once, those above before those below."""
     found: dict[str, None] = {}
     left = [name for name in names if name in volumes]
     while left:
         name = left.pop(0)
-        if name not in found:
-            found[name] = None
+        if name in found:
+            continue
+        found[name] = None
+        if not down_to or volumes[name].get("kind") != down_to:
             left += [each for below in references(volumes[name], volumes).values() for each in below]
     return tuple(found)
 

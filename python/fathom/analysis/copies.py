@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 from fathom.analysis.variants import Variant, resolved
-from fathom.results import references
+from fathom.results import standing_on
 
 _ALL_OF_IT = "takes everything since the last backup"
 """What a mirror says of its last copy (crates/layers/src/mirror)."""
@@ -19,22 +19,12 @@ def of_the_only_copy(words: str) -> bool:
 
 def is_alone(study: Mapping[str, Any], variant: Variant) -> bool:
     """Whether a variant stands on volumes, and on no mirror among them."""
-    kinds = [node.get("kind") for _, node in stands_on(study, variant)]
+    kinds = [node.get("kind") for node in stands_on(study, variant).values()]
     return bool(kinds) and "mirror" not in kinds
 
 
-def stands_on(study: Mapping[str, Any], variant: Variant) -> Iterator[tuple[str, Mapping[str, Any]]]:
-    """Name and settings of each volume that a variant stands on, from those of its workload down to mirrors."""
+def stands_on(study: Mapping[str, Any], variant: Variant, down_to: str = "") -> dict[str, Mapping[str, Any]]:
+    """Name and settings of each volume that a variant stands on, from those of its workload down to those of a kind."""
     found = resolved(study, variant)
     volumes = found.get("settings", {}).get("volumes", {})
-    seen: set[str] = set()
-    below = [str(name) for name in found.get("volumes", ())]
-    while below:
-        name = below.pop()
-        node = volumes.get(name)
-        if name in seen or not isinstance(node, Mapping):
-            continue
-        seen.add(name)
-        yield name, node
-        if node.get("kind") != "mirror":
-            below += [each for names in references(node, volumes).values() for each in names]
+    return {name: volumes[name] for name in standing_on(found.get("volumes", ()), volumes, down_to)}

@@ -22,7 +22,7 @@ def stripe_words(study: Mapping[str, Any], taken: Variant, left: Variant) -> str
 
 def _stripes(study: Mapping[str, Any], variant: Mapping[str, Level]) -> Iterator[tuple[str, int]]:
     """Name and members of each, from the volumes that the workload drives down to mirrors, which lose no data."""
-    for name, node in stands_on(study, dict(variant)):
+    for name, node in stands_on(study, dict(variant), down_to="mirror").items():
         members = node.get("members") if node.get("kind") == "stripe" else None
         if isinstance(members, list) and len(members) > 1:
             yield name, len(members)

@@ -8,9 +8,9 @@ from functools import cache
 from typing import Any
 
 from fathom.analysis.advice.rule import Rule, RuleInput
-from fathom.analysis.variants import resolved, variants_of
+from fathom.analysis.copies import stands_on
+from fathom.analysis.variants import variants_of
 from fathom.finding import Evidence, Finding, Remedy, Severity
-from fathom.results import standing_on
 
 _DRIVES = re.compile(r"one of (\d+) local drives |the local drive ")
 """How the catalogue's summary of a local drive begins; without a count it is the only one."""
@@ -18,7 +18,8 @@ _DRIVES = re.compile(r"one of (\d+) local drives |the local drive ")
 
 def find(given: RuleInput) -> Iterator[Finding]:
     """At most one, about all of them."""
-    found = list(dict.fromkeys(one for settings in _settings(given) for one in _beyond(settings)))
+    settings = (stands_on(given.study, variant) for variant in variants_of(given.campaign.runs))
+    found = list(dict.fromkeys(one for volumes in settings for one in _beyond(volumes)))
     if not found:
         return
     name, words = found[0]
@@ -36,13 +37,6 @@ def find(given: RuleInput) -> Iterator[Finding]:
             ),
         ),
     )
-
-
-def _settings(given: RuleInput) -> Iterator[Mapping[str, Any]]:
-    for variant in variants_of(given.campaign.runs):
-        found = resolved(given.study, variant)
-        volumes = found.get("settings", {}).get("volumes", {})
-        yield {name: volumes[name] for name in standing_on(found.get("volumes", ()), volumes)}
 
 
 def _beyond(settings: Mapping[str, Any]) -> Iterator[tuple[str, str]]:

@@ -189,7 +189,8 @@ fn an_older_copy_of_a_member_is_refused_and_so_is_another_chunk_or_order() {
 #[test]
 fn a_refused_start_leaves_a_mirror_and_a_pool_below_the_cache_as_they_were() {
     for (kind, keys) in [
-        ("mirror", "legs = [\"a\", \"b\"]"),
+        // A bit that was cleared and set again tells the mirror that the leg is old: then it is copied.
+        ("mirror", "legs = [\"a\", \"b\"]\nclean_after = \"1h\""),
         ("pool", "members = [\"a\", \"b\"]\nsize = \"64MiB\"\nextent = \"1MiB\""),
     ] {
         let directory = directory();

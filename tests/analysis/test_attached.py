@@ -47,6 +47,26 @@ def test_local_drives_that_an_instance_has_not(model: str, count: int, words: st
     assert told(stripe(model, count), ["all"]) == ([] if words is None else [words])
 
 
+@pytest.mark.parametrize(("machine", "count", "most"), [("azure/ebdsv5.e4bds", 8, None), ("azure/ebdsv5.e4bds", 9, 8)])
+@pytest.mark.parametrize("apart", [False, True])
+def test_disks_that_an_instance_does_not_take(machine: str, count: int, most: int | None, *, apart: bool) -> None:
+    disks = stripe("azure/premium-ssd", count)
+    limited = {"kind": "throttle", "model": machine}
+    if apart:
+        volumes = {**disks, **{f"t{number}": {**limited, "backing": f"n{number}"} for number in range(count)}}
+        driven = [f"t{number}" for number in range(count)]
+    else:
+        volumes, driven = {**disks, "box": {**limited, "backing": "all"}}, ["box"]
+    words = [] if most is None else [f"{count} disks are attached to {machine}, which takes {most}."]
+    assert told(volumes, driven) == words
+
+
+def test_local_drives_of_a_machine_are_no_disks_attached_to_it() -> None:
+    local = {f"l{number}": {"kind": "model", "model": "azure/nvme"} for number in range(9)}
+    volumes = {**local, "all": {"kind": "stripe", "members": list(local)}}
+    assert told({**volumes, "box": {"kind": "throttle", "model": "aws/r5d.4xlarge", "backing": "all"}}, ["box"]) == []
+
+
 def test_drives_that_nothing_uses_are_not_counted() -> None:
     assert told(stripe(DRIVE, 3), ["n0"]) == []
 

@@ -39,6 +39,8 @@ pub(crate) struct Size {
     pub baseline_iops: Option<Iops>,
     pub baseline_throughput: Option<Rate>,
     pub store: Option<Store>,
+    /// How many volumes may be attached, besides the one that it boots from; None where nothing is stated.
+    pub disks: Option<u32>,
     pub source: Spanned<String>,
 }
 
@@ -100,6 +102,9 @@ impl Size {
                 read_iops.show(),
                 write_iops.show()
             );
+        }
+        if let Some(most) = self.disks {
+            text += &format!("; at most {most} data disks");
         }
         text
     }
@@ -248,6 +253,9 @@ impl Family {
             || !below(size.baseline_throughput.map(Rate::as_f64), size.throughput.as_f64())
         {
             return Some("the baseline is above the maximum");
+        }
+        if size.disks == Some(0) {
+            return Some("a machine to which no disk may be attached");
         }
         let bursts = size.baseline_iops.is_some() || size.baseline_throughput.is_some();
         if bursts && self.burst_duration.is_none() {

@@ -1,4 +1,4 @@
-"""More local drives than an instance has, or more disks on an adapter than it takes: a machine that nobody sells."""
+"""More local drives than an instance has, or more disks than it or an adapter takes: a machine that nobody sells."""
 
 from __future__ import annotations
 
@@ -11,9 +11,12 @@ from fathom.analysis.advice.rule import Rule, RuleInput
 from fathom.analysis.copies import stands_on
 from fathom.analysis.variants import variants_of
 from fathom.finding import Evidence, Finding, Remedy, Severity
+from fathom.results import standing_on
 
 _DRIVES = re.compile(r"one of (\d+) local drives |the local drive ")
 """How the catalogue's summary of a local drive begins; without a count it is the only one."""
+_DISKS = re.compile(r".*; at most (\d+) data disks")
+"""How the catalogue's summary of an instance ends."""
 
 
 def find(given: RuleInput) -> Iterator[Finding]:
@@ -48,6 +51,10 @@ def _beyond(settings: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
             machine = model.rpartition("/")[0]
             has = f"{most} local drive{'' if most == 1 else 's'}"
             yield model, f"{count} volumes are local drives of {machine}, which has {has}"
+    for machine, disks in _behind_machines(settings).items():
+        found = _DISKS.match(_summary(machine))
+        if found and len(disks) > int(found[1]):
+            yield machine, f"{len(disks)} disks are attached to {machine}, which takes {found[1]}"
     for model, buses in adapters.items():
         takes, per_machine = (_figure(model, f"adapter.{key}") for key in ("devices_per_adapter", "adapters_per_host"))
         for bus, disks in buses.items():
@@ -67,19 +74,34 @@ def _grouped(settings: Mapping[str, Any], kind: str) -> dict[str, dict[str, list
     return found
 
 
-@cache
+def _behind_machines(settings: Mapping[str, Any]) -> dict[str, set[str]]:
+    """The disks behind the limits of each instance, but for its own local drives."""
+    found: dict[str, set[str]] = {}
+    for name, mine in settings.items():
+        if mine.get("kind") == "throttle" and isinstance(machine := mine.get("model"), str):
+            below = (each for each in standing_on([name], settings) if settings[each].get("kind") == "model")
+            disks = (each for each in below if _local_drives(settings[each].get("model", "")) is None)
+            found.setdefault(machine, set()).update(disks)
+    return found
+
+
 def _local_drives(model: str) -> int | None:
     """How many drives an instance has of which a model is one; None of other models."""
-    from fathom import _core
-
-    summary = next((one["summary"] for one in _core.catalogue_list(()) if one["name"] == model), "")
-    found = _DRIVES.match(summary)
+    found = _DRIVES.match(_summary(model))
     return int(found[1] or 1) if found else None
 
 
 @cache
+def _summary(model: str) -> str:
+    """What the catalogue says of a model in one line; nothing of one of a study's own file."""
+    from fathom import _core
+
+    return str(next((one["summary"] for one in _core.catalogue_list(()) if one["name"] == model), ""))
+
+
+@cache
 def _figure(model: str, key: str) -> int | None:
-    """A count of the catalogue; None of a model that is not in it, as one of a study's own file."""
+    """A count of the catalogue; None of a model that is not in it."""
     from fathom import _core
 
     try:

@@ -51,10 +51,10 @@ def _beyond(settings: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
             machine = model.rpartition("/")[0]
             has = f"{most} local drive{'' if most == 1 else 's'}"
             yield model, f"{count} volumes are local drives of {machine}, which has {has}"
-    for machine, disks in _behind_machines(settings).items():
+    for machine, behind in _behind_machines(settings).items():
         found = _DISKS.match(_summary(machine))
-        if found and len(disks) > int(found[1]):
-            yield machine, f"{len(disks)} disks are attached to {machine}, which takes {found[1]}"
+        if found and len(behind) > int(found[1]):
+            yield machine, f"{len(behind)} disks are attached to {machine}, which takes {found[1]}"
     for model, buses in adapters.items():
         takes, per_machine = (_figure(model, f"adapter.{key}") for key in ("devices_per_adapter", "adapters_per_host"))
         for bus, disks in buses.items():

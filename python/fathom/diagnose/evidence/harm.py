@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from fathom.diagnose.evidence.files import kinds, lies_on
 from fathom.diagnose.evidence.join import above, onto
 from fathom.diagnose.evidence.load import middle
 from fathom.diagnose.evidence.slow_time import around, slow_time
@@ -131,11 +132,22 @@ def _sessions(wait: Device, looks: int) -> float:
     return float(np.nansum(wait.values("active_sessions"))) / max(looks, 1)
 
 
+def waited_for(system: System, device: Device | None) -> tuple[str, ...]:
+    """The classes of waits for a device: where the logs have files of both kinds, those of the files that it is, or
+    that lie on it by the letter; else both.
+    """
+    files = system.of(Layer.DATABASE_FILE)
+    if device is None or len(kinds(files)) < 2:
+        return "data", "log"
+    own = [device] if device.layer is Layer.DATABASE_FILE else [each for each in files if lies_on(each, device)]
+    return tuple(sorted(kinds(own))) or ("data", "log")
+
+
 def waiting(system: System, device: Device) -> Floats:
     """How many sessions wait for storage at each moment of a device."""
     total = np.zeros(len(device.times_ns))
     for wait in _waits(system):
-        if any(CLASSES[name].match(_word(wait)) for name in ("data", "log")):
+        if any(CLASSES[name].match(_word(wait)) for name in waited_for(system, device)):
             measure = "wait_s_per_s" if wait.has("wait_s_per_s") else "active_sessions"
             total += np.nan_to_num(onto(device, wait, measure))
             if _has_signal(wait):
@@ -160,11 +172,15 @@ def of_waits(system: System, *classes: str) -> Harm:
     return Harm(Severity.CRITICAL if serious else Severity.WARNING, words)
 
 
-def of_storage(system: System) -> Harm:
-    """Harm by storage, whichever log shows it best: waits of sessions, response times, or tasks stopped by I/O."""
+def of_storage(system: System, device: Device | None = None) -> Harm:
+    """Harm by storage, whichever log shows it best: waits of sessions, response times, or tasks stopped by I/O. Of a
+    device only what was measured at its time, and waits for what lies on it.
+    """
+    classes = waited_for(system, device)
+    system = system if device is None else system.beside(device)
     if has_waits(system):
         # What sessions wait for is closer to users than tasks of whatever program; a mean hides a short time.
-        found = of_waits(system, "data", "log")
+        found = of_waits(system, *classes)
         return found if found.sentence else _of_batches(system) or NONE
     return _of_tasks(system) or _of_batches(system) or NONE
 

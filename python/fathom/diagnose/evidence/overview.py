@@ -10,6 +10,7 @@ from fathom.diagnose.evidence.load import worked
 from fathom.diagnose.evidence.slow_time import recorded_s
 from fathom.diagnose.evidence.tier import tier_of
 from fathom.diagnose.evidence.words import number, share, time
+from fathom.diagnose.metrics import Layer
 
 if TYPE_CHECKING:
     from fathom.diagnose.evidence.device import Device
@@ -21,11 +22,20 @@ _IDLE = 0.05
 
 
 def overview(system: System) -> list[str]:
-    """The disks that had most requests outstanding, at most four, the busiest first; and how many more there are."""
-    known = [disk for disk in system.nearest if disk.has("iops", "latency_s") and worked(disk).any()]
-    loaded = sorted(known, key=lambda disk: float(np.nan_to_num(disk.load).mean()), reverse=True)
-    said, more = [_sentence(system, disk) for disk in loaded[:_MOST]], len(loaded) - _MOST
+    """The disks that had most requests outstanding, at most four, the busiest first, then files of the database
+    likewise; and how many more there are.
+    """
+    disks = [disk for disk in system.nearest if disk.layer is not Layer.DATABASE_FILE]
+    ranked = [_loaded(disks), _loaded(system.of(Layer.DATABASE_FILE))]
+    said = [_sentence(system, disk) for each in ranked for disk in each[:_MOST]]
+    more = sum(map(len, ranked)) - len(said)
     return said if more <= 0 else [*said, f"{more} more with fewer requests outstanding: `--list` names them."]
+
+
+def _loaded(devices: list[Device]) -> list[Device]:
+    """Those of which it is known what they did, the busiest first."""
+    known = [disk for disk in devices if disk.has("iops", "latency_s") and worked(disk).any()]
+    return sorted(known, key=lambda disk: float(np.nan_to_num(disk.load).mean()), reverse=True)
 
 
 def _sentence(system: System, disk: Device) -> str:

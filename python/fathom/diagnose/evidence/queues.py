@@ -128,7 +128,7 @@ def above_device(system: System, disk: Device) -> Finding | None:
     if rotates or may_fill_cache(disk, many, few):
         # The device itself may need the time: a rotating disk that no longer reads in sequence, or a full write cache.
         sure = 0.4
-    harm = of_storage(system)
+    harm = of_storage(system, disk)
     waits = middle(load[many])
     evidence = (
         seen(disk, f"With {number(waits)} requests outstanding it completes {number(middle(iops[many]))} IOPS and "

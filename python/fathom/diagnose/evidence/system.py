@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -12,6 +12,7 @@ import polars as pl
 
 from fathom.diagnose.clock import NS
 from fathom.diagnose.evidence.device import Device
+from fathom.diagnose.evidence.files import apart
 from fathom.diagnose.evidence.impossible import without_impossible
 from fathom.diagnose.evidence.leak import without_leak
 from fathom.diagnose.evidence.limits import Limits
@@ -106,7 +107,7 @@ class System:
     @cached_property
     def nearest(self) -> list[Device]:
         """What takes requests, where it was measured closest to who waits: disks and volumes, else what the hypervisor
-        sees of them, else files as the database sees them.
+        sees of them, else files as the database sees them. Files of which none of these tells stand beside them.
         """
         layers = Layer.VIRTUAL_DISK, Layer.HOST_KERNEL, Layer.HOST_DEVICE, Layer.DATABASE_FILE
         others = (
@@ -114,7 +115,15 @@ class System:
             for layer in layers
         )
         rated = [each for each in self.volumes if each.has("iops")]
-        return rated or next((found for found in others if found), self.volumes)
+        found = rated or next((each for each in others if each), self.volumes)
+        return found if any(each.layer is Layer.DATABASE_FILE for each in found) else [*found, *apart(self, found)]
+
+    def beside(self, device: Device) -> System:
+        """The system without what was measured at another time than a device, storage aside: who waits at another time
+        waits for something else.
+        """
+        kept = [each for each in self.devices if each.layer in _STORAGE or _meet(each, device)]
+        return self if len(kept) == len(self.devices) else replace(self, devices=kept)
 
     @cached_property
     def hosts(self) -> list[Device]:

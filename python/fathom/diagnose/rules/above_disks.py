@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from fathom.diagnose.evidence.elsewhere import processors, stolen
+from fathom.diagnose.evidence.files import lies_on
 from fathom.diagnose.evidence.harm import of_storage
 from fathom.diagnose.evidence.join import onto
 from fathom.diagnose.evidence.load import middle
@@ -38,7 +39,7 @@ def examine(system: System) -> Iterator[Finding]:
         return
     most = max(lost, key=lambda each: each.lost)
     file, disk, above_s, below_s = most.upper, most.lower, most.above_s, most.below_s
-    harm = of_storage(system)
+    harm = of_storage(system, file)
     asked, done = (middle(each[most.chosen]) for each in (file.values("iops"), onto(file, disk, "iops")))
     rates = f"{number(asked)} requests/s to the file, {number(done)} to "
     words = f"{time(above_s)} as the database sees it, {time(below_s)} as the disk does"
@@ -58,14 +59,8 @@ def examine(system: System) -> Iterator[Finding]:
 
 def _lost(system: System, file: Device) -> Lost | None:
     """What a file loses above its disk."""
-    found = (lost_above(system, file, disk) for disk in system.of(*DISKS) if _holds(disk, file))
+    found = (lost_above(system, file, disk) for disk in system.of(*DISKS) if lies_on(file, disk))
     return next((each for each in found if each is not None), None)
-
-
-def _holds(disk: Device, file: Device) -> bool:
-    """Whether a file lies on a disk by the letter of both."""
-    letter = (file.device or "")[:2].casefold()
-    return letter.endswith(":") and letter in (disk.device or "").casefold().split()
 
 
 RULE = Rule(

@@ -102,7 +102,7 @@ def _slow(lun: Device) -> _Slow | None:
 
 
 def _finding(system: System, worst: _Slow, group: list[_Slow]) -> Finding:
-    harm, lun, nfs = of_storage(system), worst.lun, _is_nfs(worst.lun)
+    harm, lun, nfs = of_storage(system, worst.lun), worst.lun, _is_nfs(worst.lun)
     busy = next((found for each in group if (found := other_host(system, each.lun, each.chosen)) is not None), None)
     many = len({each.lun.device for each in group}) > 1
     below, for_all = lun.name, ""

@@ -101,7 +101,7 @@ def _that_slow(system: System) -> Iterator[Finding]:
         if found is None:
             continue
         metric, slowed = found
-        harm = of_storage(system)
+        harm = of_storage(system, slowed[0].device)
         part = _PARTS.get(metric)
         grows = f"{f'The {part} of {grower.name}' if part else grower.name} {'grow' if part == _DATA else 'grows'}"
         used = "they are" if part == _DATA else "it is"

@@ -54,7 +54,7 @@ def examine(system: System) -> Iterator[Finding]:
         if found is None:
             yield from _lower(system, disk)
             continue
-        harm = of_storage(system)
+        harm = of_storage(system, disk)
         yield Finding(
             "D7",
             disk.name,
@@ -134,7 +134,7 @@ def _lower(system: System, disk: Device) -> Iterator[Finding]:
     if parts is None:
         return
     slow, rest, found = parts
-    harm = of_storage(system)
+    harm = of_storage(system, disk)
     before, level = (_said(found.metric, each) for each in (found.before, found.level))
     latency = disk.values("latency_s")
     words = (

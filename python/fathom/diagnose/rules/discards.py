@@ -25,7 +25,7 @@ def examine(system: System) -> Iterator[Finding]:
         found = slowed_by_discards(disk)
         if found is None:
             continue
-        harm = of_storage(system)
+        harm = of_storage(system, disk)
         yield Finding(
             "D32",
             disk.name,

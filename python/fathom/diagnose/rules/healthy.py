@@ -71,8 +71,11 @@ def examine(system: System) -> Iterator[Finding]:
     where = [found for found in (full, *then[:1], ready, *most, lost) if found is not None]
     # Where the disks are slow, only waits that are elsewhere can clear them; of disks that keep few requests waiting,
     # and not for long, processors with no time left as well.
-    by_processors = known and full is not None and both is None
-    by_waits = bool(judged) and has_waits(system) and any(found is not full and found is not ready for found in where)
+    slow = [system.beside(disk) for disk, found in each if found is not None and not found.fine]
+    by_processors = known and full is not None and both is None and all(processors(then) is not None for then in slow)
+    by_waits = (
+        bool(judged) and all(map(has_waits, slow or [system])) and any(f is not full and f is not ready for f in where)
+    )
     cleared = fast or by_processors or by_waits
     waiting = of_storage(system).sentence or of_waits(system, "file growth").sentence
     minor = waiting is not None and bool(most) and _is_minor(system)
@@ -81,7 +84,9 @@ def examine(system: System) -> Iterator[Finding]:
     if not cleared or (waiting and not then and not minor and not usual):
         return
     timed = any(disk.has("latency_s") for disk in system.nearest)
-    sure = 0.9 if where and judged else 0.75 if where else (0.85 if has_waits(system) else (0.75 if timed else 0.6))
+    # Sessions of another time than a disk's confirm nothing of it.
+    confirmed = has_waits(system) and all(has_waits(system.beside(disk)) for disk, _ in each)
+    sure = 0.9 if where and judged else 0.75 if where else (0.85 if confirmed else (0.75 if timed else 0.6))
     sure = min(sure, 0.75) if then or minor or usual else sure
     if any(may_hide(disk) is not None for disk in system.nearest):
         # Something else is what to begin with; of the storage it is not known.
@@ -94,7 +99,7 @@ def examine(system: System) -> Iterator[Finding]:
         said.append(Evidence(f"{waiting}."))
     elif usual:
         said.append(Evidence(f"{waiting}: no more than wait for so many requests of so short a latency."))
-    elif has_waits(system) and not waiting:
+    elif confirmed and not waiting:
         mean = sessions(system, *STORAGE)
         limit = f"below the {LEAST_SESSIONS} from which they matter" if mean < LEAST_SESSIONS else "a small part of all"
         said.append(Evidence(f"{number(mean)} sessions wait for storage on average, {limit}."))

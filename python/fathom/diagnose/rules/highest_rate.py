@@ -88,7 +88,7 @@ def examine(system: System) -> Iterator[Finding]:
         # A virtual disk that is fast at the same rate tells that no device holds it.
         if found is None or in_guest(system, disk, found.chosen) is not None:
             continue
-        harm, again = of_storage(system), comes_back(disk, linux=WINDOWS in system.ruled_out)
+        harm, again = of_storage(system, disk), comes_back(disk, linux=WINDOWS in system.ruled_out)
         written = "write_iops" if found.metric == "iops" else "write_bytes_per_s"
         writes = disk.mean(written, found.chosen) / disk.mean(found.metric, found.chosen)
         yield Finding(

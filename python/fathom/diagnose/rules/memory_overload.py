@@ -45,7 +45,7 @@ def examine(system: System) -> Iterator[Finding]:
         if found is None:
             continue
         slow, lack = found
-        harm, latency = of_storage(system), middle(disk.values("latency_s")[slow])
+        harm, latency = of_storage(system, disk), middle(disk.values("latency_s")[slow])
         who, remedy = _MACHINE if lack.pages else _DATABASE
         if disk.layer is Layer.HOST_DEVICE:
             who, remedy = f"The host {lack.host.name} has too little memory and swaps that of its machines", SWAPPED

@@ -76,7 +76,7 @@ def examine(system: System) -> Iterator[Finding]:
         if alone is not None and VMWARE not in system.ruled_out:
             yield _cache(system, disk, found, alone)
             continue
-        harm = of_storage(system)
+        harm = of_storage(system, disk)
         beside, serves = _beside(system, disk, found.chosen)
         cache = may_fill_cache(disk, found.chosen, rest) and VMWARE not in system.ruled_out
         what = "a write cache below it is full, or something else slows it" if cache else "something else slows it"
@@ -101,7 +101,7 @@ def examine(system: System) -> Iterator[Finding]:
 
 
 def _cache(system: System, disk: Device, found: Unexplained, alone: WritesAlone) -> Finding:
-    harm = of_storage(system)
+    harm = of_storage(system, disk)
     words = f"Reads take {time(alone.read_s)} in the slow time, as otherwise: another user would slow them as well."
     return Finding(
         "D20",

@@ -79,7 +79,7 @@ def _waits(system: System, mount: Device) -> Finding | None:
     elif steady:
         words = f"No slot of the connection is short (`rpc bklog`), and {number(level)} are on their way all the time: "
         evidence.append(seen(mount, f"{words}as many as NFSv4.1's session has slots, or one connection sends.", chosen))
-    harm = of_storage(system)
+    harm = of_storage(system, mount)
     return Finding(
         "D35",
         mount.name,
@@ -151,7 +151,7 @@ def _lost(system: System, mount: Device) -> Finding | None:
         count, chosen = float(counts.sum()), counts > 0
         if count < max(_FEWEST_LOST, _LOST * done):
             continue
-        harm = of_storage(system)
+        harm = of_storage(system, mount)
         return Finding(
             "D35",
             mount.name,

@@ -35,7 +35,7 @@ def examine(system: System) -> Iterator[Finding]:
         latency = middle(np.concatenate([disk.values("latency_s")[plateau.chosen] for disk in disks]))
         if not latency > system.limits.target_s("flash array"):
             continue
-        harm = of_storage(system)
+        harm = of_storage(system, disks[0])
         yield Finding(
             "D2",
             name,

@@ -48,7 +48,7 @@ def _in_guest(system: System, disk: Device) -> Finding | None:
     slots = full_slots(system, disk, slow)
     if slots is None or short_of_processors(system, disk, slots.chosen):
         return None
-    harm, always = of_storage(system), (slots.chosen == slow).all()
+    harm, always = of_storage(system, disk), (slots.chosen == slow).all()
     latency, through = (
         middle(each[slots.chosen]) for each in (disk.values("latency_s"), onto(disk, slots.below, "latency_s"))
     )
@@ -95,7 +95,7 @@ def _pinned(system: System, disk: Device) -> Finding | None:
     # The same rate with half as many outstanding: no queue of this depth holds it.
     flat = at_ceiling(system, disk)
     sure = 0.4 if flat is not None and 2 * flat.load[0] <= plateau.level else sure
-    harm = of_storage(system)
+    harm = of_storage(system, disk)
     return Finding(
         "D1", disk.name, f"The queue of {disk.name} is full at {number(plateau.level)} outstanding requests.",
         harm.severity, sure, tuple(evidence), harm.sentence,

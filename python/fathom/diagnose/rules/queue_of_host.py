@@ -40,7 +40,7 @@ def examine(system: System) -> Iterator[Finding]:
         used = lun.values("iops") > 0
         if full.sum() < 5 or full.sum() < _PART * used.sum() or not middle(kernel[full]) > 0.2 * middle(device[full]):
             continue
-        harm, depth, usual = of_storage(system), middle(limit[full]), middle(limit[used], _MOSTLY)
+        harm, depth, usual = of_storage(system, lun), middle(limit[full]), middle(limit[used], _MOSTLY)
         lowered = depth <= _LOWERED * usual
         active_of = f" of {number(depth)}" if depth > 0 else ""
         lowers = (

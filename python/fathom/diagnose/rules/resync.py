@@ -47,7 +47,7 @@ def examine(system: System) -> Iterator[Finding]:
             follows = slower(client, ran, np.isfinite(moved) & ~ran)
             if follows is None or ran.sum() < FEWEST or not (np.isfinite(moved) & ~ran).any():
                 continue
-            harm = of_storage(system)
+            harm = of_storage(system, client)
             yield Finding(
                 "D37",
                 client.name,

@@ -9,7 +9,8 @@ import numpy as np
 
 from fathom.diagnose.evidence.below import located, to_record
 from fathom.diagnose.evidence.figures import figures
-from fathom.diagnose.evidence.harm import LEAST_SESSIONS, of_storage, waiting
+from fathom.diagnose.evidence.files import without_disk
+from fathom.diagnose.evidence.harm import LEAST_SESSIONS, of_storage, waited_for, waiting
 from fathom.diagnose.evidence.load import FEWEST, busy, middle, worked
 from fathom.diagnose.evidence.lower import look_below
 from fathom.diagnose.evidence.period import comes_back
@@ -46,12 +47,12 @@ def examine(system: System) -> Iterator[Finding]:
         if chosen is None or starved(system, disk, chosen) is not None:
             continue
         did = figures(disk, chosen)
-        harm, found = of_storage(system), located(system, disk, chosen)
+        harm, found = of_storage(system, disk), located(system, disk, chosen)
         again = comes_back(disk, linux=WINDOWS in system.ruled_out)
         sure = _UNKNOWN if found is None else found.sure
         told |= frozenset() if found is None else found.covers
-        # Which disk of the same log it is says where to look, and no more of the cause.
-        found = look_below(system, disk, chosen) if found is None else found
+        # Which disk of the same log it is, or that none is, says where to look, and no more of the cause.
+        found = found or look_below(system, disk, chosen) or without_disk(system, disk, chosen)
         where = "the logs do not show where below it the time goes" if found is None else found.where
         yield Finding(
             "L2",
@@ -108,7 +109,8 @@ def _waiting(system: System, disk: Device, chosen: Flags) -> Iterator[Evidence]:
     then, rest = (middle(waiting(system, disk)[each]) for each in (chosen, worked(disk) & ~chosen))
     if then >= LEAST_SESSIONS:
         otherwise = f", {number(rest)} otherwise" if rest >= 0 else ""
-        yield seen(disk, f"{number(then)} sessions wait for data and log I/O in these times{otherwise}.", chosen)
+        kinds = " and ".join(waited_for(system, disk))
+        yield seen(disk, f"{number(then)} sessions wait for {kinds} I/O in these times{otherwise}.", chosen)
 
 
 def _when(system: System, disk: Device, chosen: Flags) -> str:

@@ -55,7 +55,7 @@ def examine(system: System) -> Iterator[Finding]:
         if found is None:
             continue
         latency, most, chosen = found
-        harm = of_storage(system)
+        harm = of_storage(system, slow)
         chance = (over is None and len(others) == 1) or latency < _TIMES * most
         certain = "may be" if chance else "is"
         waits = f", and {over.name} waits for it" if over is not None else ""

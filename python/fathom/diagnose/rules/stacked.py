@@ -65,7 +65,7 @@ def _is_free(found: Lost) -> bool:
 def _finding(system: System, found: Lost, names: list[str]) -> Finding:
     """Of a mirror the slowest of its disks is told beside their names: a write waits for that one."""
     upper, lower, chosen = found.upper, found.lower, found.chosen
-    harm, full = of_storage(system), processors(system)
+    harm, full = of_storage(system, upper), processors(system)
     did, below = figures(upper, chosen), float(np.nanmean(onto(upper, lower, "outstanding_mean")[chosen]))
     words = (
         f"{time(found.above_s)} and {number(did.load)} outstanding in {upper.name}, {time(found.below_s)} and "

@@ -64,7 +64,7 @@ def examine(system: System) -> Iterator[Finding]:
         if not stalled.any():
             yield from _within(system, disk)
             continue
-        harm = of_storage(system)
+        harm = of_storage(system, disk)
         lasted = float(disk.seconds[stalled].sum())
         yield Finding(
             "D24",
@@ -84,7 +84,7 @@ def _within(system: System, disk: Device) -> Iterator[Finding]:
     held = hung(system, disk)
     if not held.any():
         return
-    harm, latency, at_work = of_storage(system), disk.values("latency_s"), worked(disk)
+    harm, latency, at_work = of_storage(system, disk), disk.values("latency_s"), worked(disk)
     usual = middle(latency[at_work & ~held])
     words = (
         f"{held.sum()} intervals with a mean of {time(middle(latency[held]))}, and of {time(usual)} otherwise, at no "

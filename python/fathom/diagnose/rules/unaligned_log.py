@@ -24,7 +24,7 @@ def examine(system: System) -> Iterator[Finding]:
         small = device.mean("write_size_bytes")
         if not part > 20 or small > 65536:
             continue
-        harm = of_storage(system)
+        harm = of_storage(system, device)
         if device.mean("shifted_write_percent") > part / 2:
             yield _shifted(device, part, harm)
             continue

@@ -76,7 +76,7 @@ def examine(system: System) -> Iterator[Finding]:
             found = max((each for each in others if each is not None), key=lambda each: each.confidence, default=None)
         if found is None:
             continue
-        harm = of_storage(system)
+        harm = of_storage(system, disk)
         yield Finding(
             "D5",
             disk.name,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
@@ -118,3 +119,54 @@ def test_flushes_that_the_log_does_all_the_time_are_found_however_large(
     found = diagnosed(log)
     assert (found.verdict.rule == "D10") == (words is not None), found.verdict
     assert words is None or words in found.verdict.sentence
+
+
+def beside_disk(path: Path, used: float, write_ms: float, sync_ms: float = 0.5) -> Diagnosis:
+    """PostgreSQL's flushes, 1,300 a second for which sessions wait, beside the disk that they reach and processors."""
+    rows = ["now,wal_records,wal_bytes,wal_sync,wal_sync_time"]
+    for at in range(COUNT):
+        count = at * 13_000
+        rows += [f"2026-03-02 22:{at // 6:02}:{at % 6 * 10:02}+00,{at},{count * 10_000},{count},{count * sync_ms}"]
+    rows += ["now,wait_event_type,wait_event,state,sessions"]
+    for at in range(COUNT):
+        rows += [f"2026-03-02 22:{at // 6:02}:{at % 6 * 10:02}+00,LWLock,WALWrite,active,2"]
+    (path / "views").write_text("\n".join(rows) + "\n")
+    lines = ["Linux 6.1.0 (db1) \t2026-03-02 \t_x86_64_\t(8 CPU)\n"]
+    for place in range(2 * COUNT):
+        lines += [
+            f"2026-03-02T22:{place // 12:02}:{place * 5 % 60:02}+0000",
+            "avg-cpu:  %user   %nice %system %iowait  %steal   %idle",
+            f"          {used:.2f}    0.00    2.00    0.00    0.00   {98 - used:.2f}\n",
+            "Device r/s rkB/s r_await w/s wkB/s w_await f/s f_await aqu-sz %util",
+            f"sdb 0.00 0.00 0.00 1310.00 13100.00 {write_ms:.2f} 1300.00 0.05 0.30 20.00\n",
+        ]
+    (path / "disk").write_text("\n".join(lines))
+    return diagnosed(path / "views", path / "disk")
+
+
+@pytest.mark.parametrize("used", [30.0, 92.0])
+def test_a_flush_that_takes_its_time_above_the_disk_wants_no_other_volume(tmp_path: Path, used: float) -> None:
+    found = beside_disk(tmp_path, used, 0.15)
+    first = found.findings[0]
+    assert (first.rule, first.confidence) == ("D10", 0.65)
+    assert (
+        "each flush takes 0.500 ms, of which sdb has 0.200 ms: most of it is above the disk" in found.verdict.sentence
+    )
+    assert "lower latency" not in advice(found)
+    busy = used > 90
+    assert ("where the processors are busy" in found.verdict.sentence) == busy
+    assert ("more processors" in " ".join(each.action for each in first.remedies)) == busy
+    assert [each.rule for each in found.findings].count("L4") == busy
+
+
+def test_a_flush_that_the_disk_takes_as_long_for_is_the_disk_s(tmp_path: Path) -> None:
+    found = beside_disk(tmp_path, 92.0, 0.4)
+    assert found.findings[0].confidence == 0.9
+    assert "lower latency" in advice(found)
+
+
+def test_evidence_of_counters_begins_with_their_first_look(tmp_path: Path) -> None:
+    """The sessions of that look are a state, which tells nothing of the time before it."""
+    (said,) = beside_disk(tmp_path, 30.0, 0.4).findings[0].evidence
+    start = datetime(2026, 3, 2, 22, tzinfo=UTC)
+    assert said.start_ns == int(start.timestamp()) * 10**9

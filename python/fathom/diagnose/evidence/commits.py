@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
+from fathom.diagnose.evidence.device import average
 from fathom.diagnose.evidence.harm import has_waits, of_waits
 from fathom.diagnose.evidence.join import onto
 from fathom.diagnose.evidence.load import FEWEST, middle, scatter
-from fathom.diagnose.evidence.words import number, seen, share, size, time
+from fathom.diagnose.evidence.words import beside, number, seen, share, size, time
 
 if TYPE_CHECKING:
     from fathom.diagnose.evidence.device import Device, Flags
@@ -33,10 +34,21 @@ _TURN_S = 0.015
 """More than one turn of any disk takes."""
 _LEVEL = 0.03
 """Scatter of a rate of writes up to which it is level, as at a limit."""
+_CARRIES, _BELOW = 0.5, 0.5
+"""Part of a database's flushes that reach the disk of its log, and part of a flush's time up to which little is the
+disk's.
+"""
 _LATER, _OTHERS = 2.0, 2.0
 """Times as long as otherwise that a flush takes while a disk is full, and as many bytes as the log's that it then
 moves.
 """
+
+
+class Below(NamedTuple):
+    """A disk, and how long it takes for the write and the flush of one commit."""
+
+    disk: Device
+    takes_s: float
 
 
 @dataclass(frozen=True)
@@ -50,6 +62,7 @@ class Commits:
         small: whether it is of few bytes.
         held: whether the writes take the time and keep to one rate, as at a limit on them.
         calm_s: how long it takes while little else is outstanding, where other writes fill a disk at other times.
+        below: the disk that these flushes reach and its own time for one, where most of the time is spent above it.
     """
 
     subject: str
@@ -58,6 +71,7 @@ class Commits:
     small: bool = True
     held: bool = False
     calm_s: float | None = None
+    below: Below | None = None
 
     @property
     def slow(self) -> bool:
@@ -98,7 +112,25 @@ def _beside_others(system: System, server: Device, commits: Commits) -> Commits:
     """What the disks say of a database's flushes: whether other writes fill one of them, or it holds them back."""
     calm = [each for disk in system.disks if (each := _while_filled(disk, server)) is not None]
     held = commits.slow and any(_is_held(disk, _flushed(disk)) for disk in system.disks)
-    return replace(commits, held=held, calm_s=min(calm, default=None))
+    below = _reached(system, server) if np.isfinite(commits.each_s) else None
+    if below is None or below.takes_s > _BELOW * commits.each_s:
+        return replace(commits, held=held, calm_s=min(calm, default=None))
+    took = f"{below.disk.name}: {time(below.takes_s)} for a write and its flush in the same time."
+    evidence = (*commits.evidence, beside(server, below.disk, took, server.values("log_flushes_per_s") > 0))
+    return replace(commits, evidence=evidence, held=held, calm_s=min(calm, default=None), below=below)
+
+
+def _reached(system: System, server: Device) -> Below | None:
+    """The slowest of the disks that a database's flushes reach, by their number; None where no log counts a disk's."""
+    found = []
+    for disk in system.disks:
+        rate, flushed = onto(server, disk, "flush_iops"), server.values("log_flushes_per_s")
+        known = np.isfinite(rate) & (flushed > 0)
+        weights = np.where(known, rate, 0.0) * server.seconds
+        takes = sum(average(onto(server, disk, f"{way}_latency_s"), weights) for way in ("write", "flush"))
+        if known.any() and middle(rate[known]) >= _CARRIES * middle(flushed[known]) and takes > 0:
+            found.append(Below(disk, takes))
+    return max(found, key=lambda each: each.takes_s, default=None)
 
 
 def _while_filled(disk: Device, server: Device) -> float | None:

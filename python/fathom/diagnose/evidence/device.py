@@ -83,6 +83,7 @@ class Device:
         rescaled: why its latencies were divided by 1,000; None where they were not.
         leaked: requests that the operating system counts as outstanding for ever, and that are left out; None for none.
         impossible: latencies that are longer than the log, and are left out; None for none.
+        begins: whether the first moment is the log's beginning, which has a state and no interval before it.
     """
 
     layer: Layer
@@ -95,6 +96,7 @@ class Device:
     leaked: float | None = None
     impossible: Impossible | None = None
     shared: bool = False
+    begins: bool = False
     _derived: dict[str, Floats | None] = field(default_factory=dict, repr=False)
 
     @property
@@ -151,7 +153,8 @@ class Device:
         places = np.flatnonzero(chosen)
         if not len(places):
             return None, None
-        first = int(self.times_ns[places[0]] - self.seconds[places[0]] * NS)
+        length_s = 0.0 if self.begins and places[0] == 0 else self.seconds[places[0]]
+        first = int(self.times_ns[places[0]] - length_s * NS)
         return first, int(self.times_ns[places[-1]])
 
     def _filled(self, metric: str) -> Floats | None:

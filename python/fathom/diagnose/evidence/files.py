@@ -84,7 +84,9 @@ def _in(file: Device, chosen: Flags) -> Device:
     if chosen.all():
         return file
     measured = {metric: values[chosen] for metric, values in file.measured.items()}
-    return replace(file, times_ns=file.times_ns[chosen], seconds=file.seconds[chosen], measured=measured, _derived={})
+    times_ns, seconds = file.times_ns[chosen], file.seconds[chosen]
+    begins = file.begins and bool(chosen[0])
+    return replace(file, times_ns=times_ns, seconds=seconds, measured=measured, begins=begins, _derived={})
 
 
 def without_disk(system: System, file: Device, slow: Flags) -> Located | None:

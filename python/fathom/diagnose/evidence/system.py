@@ -260,7 +260,9 @@ def _device(key: _Key, pieces: Sequence[_Piece]) -> Device:
         if counts.any():
             sums = np.bincount(where[good], values[good], minlength=len(times))
             measured[metric] = np.where(counts > 0, sums / np.maximum(counts, 1), np.nan)
-    return Device(Layer(layer), host, device, times, _seconds(lengths, times), measured)
+    # Counters have a length from their second look on; a state of the first look covers nothing before it.
+    begins = bool(np.isnan(lengths[0]) and np.isfinite(lengths).any())
+    return Device(Layer(layer), host, device, times, _seconds(lengths, times), measured, begins=begins)
 
 
 def _seconds(lengths: np.ndarray, times: np.ndarray) -> np.ndarray:

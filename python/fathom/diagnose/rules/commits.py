@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from fathom.diagnose.evidence.commits import found
+from fathom.diagnose.evidence.elsewhere import processors
 from fathom.diagnose.evidence.harm import has_waits, of_storage, of_waits
 from fathom.diagnose.evidence.sold import DOUBTFUL
 from fathom.diagnose.evidence.surroundings import MARIADB, POSTGRESQL, SQL_SERVER, VMWARE
@@ -18,6 +19,7 @@ from fathom.finding import Finding, Remedy
 
 if TYPE_CHECKING:
     from fathom.diagnose.evidence.commits import Commits
+    from fathom.diagnose.evidence.elsewhere import Elsewhere
     from fathom.diagnose.evidence.system import System
 
 _COMMIT_SIBLINGS = 5
@@ -32,22 +34,29 @@ def examine(system: System) -> Iterator[Finding]:
     if commits is None:
         return
     harm = of_waits(system, "log") if has_waits(system) else of_storage(system)
-    sure = 0.9 if harm.sentence and has_waits(system) else 0.65
+    sure = 0.9 if harm.sentence and has_waits(system) and commits.below is None else 0.65
+    busy = processors(system) if commits.below is not None else None
     yield Finding(
         "D10",
         commits.subject,
-        f"Commits wait for the log one after the other: {_how(commits)}.",
+        f"Commits wait for the log one after the other: {_how(commits, busy)}.",
         harm.severity,
         sure if commits.calm_s is None else DOUBTFUL,
-        commits.evidence,
+        (*commits.evidence, *(() if busy is None else (busy.evidence,))),
         harm.sentence,
         "few sessions wait for log writes, or the queue of the log volume is deep",
-        _remedies(system, commits),
+        _remedies(system, commits, busy),
     )
 
 
-def _how(commits: Commits) -> str:
+def _how(commits: Commits, busy: Elsewhere | None) -> str:
     """Why they wait."""
+    if commits.below is not None:
+        disk, takes_s = commits.below
+        words = (
+            f"each flush takes {time(commits.each_s)}, of which {disk.name} has {time(takes_s)}: most of it is above"
+        )
+        return f"{words} the disk" + ("" if busy is None else f", where {busy.what} busy")
     if not commits.slow and commits.small and commits.calm_s is None:
         return "many small flushes, each as long as the volume takes"
     each = f"each flush takes {time(commits.each_s)}"
@@ -58,9 +67,11 @@ def _how(commits: Commits) -> str:
     return each + (", as where no cache is safe from power loss" if commits.slow else "")
 
 
-def _remedies(system: System, commits: Commits) -> tuple[Remedy, ...]:
-    """What shortens a flush first where each is long, else fewer of them."""
+def _remedies(system: System, commits: Commits, busy: Elsewhere | None) -> tuple[Remedy, ...]:
+    """What shortens a flush first where each is long, else fewer of them. No other volume where its time is short."""
     together = _together(system)
+    if commits.below is not None:
+        return (together,) if busy is None else (together, busy.remedy)
     if commits.calm_s is not None:
         return (_OTHERS,)
     if commits.held:

@@ -29,6 +29,9 @@ if TYPE_CHECKING:
 CERTAIN = 0.5
 """Confidence from which a cause is the verdict; below, the verdict is unknown."""
 
+_UNCLEARED = ("Q9", "Q11")
+"""Checks that keep disks from being cleared."""
+
 HARM = {Severity.CRITICAL: 3.0, Severity.WARNING: 2.0, Severity.NOTE: 1.0, Severity.GOOD: 0.5}
 """What a severity weighs in the order of findings."""
 
@@ -131,7 +134,7 @@ def diagnose_system(system: System) -> Diagnosis:
     missing = _missing(system)
     rated = [device for device in system.devices if device.has("iops")]
     short = bool(rated) and all(worked(device).sum() < FEWEST for device in rated)
-    lost = next((f"{each.subject.removesuffix(':')}: {each.what}" for each in checks if each.rule == "Q9"), None)
+    lost = next((_lost(each) for each in checks if each.rule in _UNCLEARED and each.severity is Severity.WARNING), None)
     both = next((each.what for each in context if each.rule == "L4"), known)
     told = _Told(short, harm, reason, lost, both)
     verdict = _verdict(causes, loads, elsewhere, missing, told)
@@ -149,6 +152,12 @@ def diagnose_system(system: System) -> Diagnosis:
         ruled_out=tuple(r.title for r in asked if r.kind is Kind.CAUSE and not found[r] and not short),
         system=system,
     )
+
+
+def _lost(check: Finding) -> str:
+    """What the logs lack, and what to do."""
+    action = check.remedies[0].action.partition(":")[0].rstrip(".")
+    return f"{check.subject.removesuffix(':')}: {check.what}. {action}."
 
 
 def _usable(finding: Finding, system: System) -> Finding:
@@ -221,7 +230,7 @@ def _unknown(causes: Sequence[Finding], missing: Sequence[Missing], told: _Told)
         why = f"{told.reason} explain most of" if told.reason else "no latency in them explains"
         sentence = f"The logs cannot tell what limits the storage: {told.harm}, and {why} that."
     elif told.lost:
-        sentence = f"The logs cannot tell whether the storage is slow. {told.lost}. Record again, into a file."
+        sentence = f"The logs cannot tell whether the storage is slow. {told.lost}"
     else:
         sentence = "The logs cannot tell what limits the storage."
     if told.both:

@@ -13,6 +13,8 @@ if TYPE_CHECKING:
     from fathom.diagnose.source import Source
 
 _TRIES = 64
+CUT = "cut off: the end is missing"
+"""Why a document was not read whole."""
 
 
 def parsed(source: Source, remedy: str) -> Any:
@@ -60,7 +62,7 @@ def _decoded(source: Source, text: str, lines: int, remedy: str) -> tuple[Any, i
         found = _closed(text) if problem.pos >= len(text.rstrip()) - 1 or "Unterminated" in problem.msg else None
         if found is None:
             raise source.error(f"no JSON: {problem.msg}", remedy, line=lines + problem.lineno) from None
-        source.notes.skip("documents", "cut off: the end is missing", 1, f"line {lines + problem.lineno}")
+        source.notes.skip("documents", CUT, 1, f"line {lines + problem.lineno}")
         return found, len(text)
 
 

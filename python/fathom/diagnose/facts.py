@@ -43,6 +43,7 @@ FACTS = {
     "clock": "jumps of the log's clock and how they were understood",
     "log_name": "the name the log gives itself",
     "interval_s": "the interval the log says it was recorded at",
+    "long_requests": "requests to a file that took over 15 s, and when the server reported them",
     "unread_device": "a device of which no line could be read; the value says how many there are",
     "note": "anything else that a reader should know",
 }

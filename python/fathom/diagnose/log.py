@@ -22,6 +22,7 @@ from polars.io.plugins import register_io_source
 from fathom.diagnose.clock import Zone
 from fathom.diagnose.facts import NOT_NEEDED, LogNotes
 from fathom.diagnose.importer import Importer, importer_named, recognised
+from fathom.diagnose.long_requests import note_long_requests
 from fathom.diagnose.source import NoLogError, Source
 from fathom.diagnose.summary import summary
 from fathom.diagnose.table import SCHEMA, Block, Series, checked, rows
@@ -120,6 +121,7 @@ def _recognised(source: Source, strange: list[NoLogError]) -> Importer | None:
         strange.append(error)
         source.notes.title = "not read"
         source.notes.skip("logs", f"{error.problem}; {error.remedy}", 1, source.path.name)
+        note_long_requests(source)
         return None
 
 

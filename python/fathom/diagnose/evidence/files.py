@@ -41,7 +41,12 @@ _WHICH = Remedy(
 
 def lies_on(file: Device, disk: Device) -> bool | None:
     """Whether a file lies on a disk by the letters of both; None where one has no letter."""
-    own = _LETTER.match(file.device or "")
+    return on_letter(file.device or "", disk)
+
+
+def on_letter(path: str, disk: Device) -> bool | None:
+    """As `lies_on`, of a path."""
+    own = _LETTER.match(path)
     letters = [word.casefold() for word in (disk.device or "").split() if _LETTER.fullmatch(word)]
     return own[0].casefold() in letters if own is not None and letters else None
 

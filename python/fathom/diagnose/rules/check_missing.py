@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from fathom.diagnose.evidence.load import in_a_row
-from fathom.diagnose.evidence.missing import may_hide, unread
+from fathom.diagnose.evidence.missing import cut_off, may_hide, unread
 from fathom.diagnose.evidence.words import length, seen, share
 from fathom.diagnose.rule import PATH_RATE_OR_QUEUE, Kind, Rule
 from fathom.finding import Evidence, Finding, Remedy, Severity
@@ -26,11 +26,18 @@ _WHOLE = Remedy(
 )
 
 
+_AGAIN = Remedy("Fetch the whole answer again.", (), None, "The document ends with the bracket that it begins with.")
+
+
 def examine(system: System) -> Iterator[Finding]:
     """Every device that takes requests, and those of which nothing could be read."""
     for name, lines in unread(system):
         what = f"none of its {lines} lines could be read, so nothing is known of it"
         yield Finding("Q9", name, what, Severity.WARNING, 0.95, (), None, "it is no device", (_WHOLE,))
+    for name, place in cut_off(system):
+        end = "" if place is None else f" at {place}"
+        what = f"it is cut off{end}, so that metrics and whole devices may be missing"
+        yield Finding("Q9", name, what, Severity.WARNING, 0.95, (), None, "what is missing is of no disk", (_AGAIN,))
     for disk in system.nearest:
         lost = may_hide(disk)
         if lost is None:

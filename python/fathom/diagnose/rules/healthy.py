@@ -22,8 +22,9 @@ from fathom.diagnose.evidence.elsewhere import (
 from fathom.diagnose.evidence.harm import LEAST_SESSIONS, has_waits, of_storage, of_waits, sessions
 from fathom.diagnose.evidence.hung import hung
 from fathom.diagnose.evidence.load import FEWEST, IDLE_LOAD, middle, worked
-from fathom.diagnose.evidence.missing import may_hide, unread
+from fathom.diagnose.evidence.missing import cut_off, may_hide, unread
 from fathom.diagnose.evidence.rare import is_rare
+from fathom.diagnose.evidence.reported import hidden, unseen
 from fathom.diagnose.evidence.slow_time import lasting, of_the_time, slow_time
 from fathom.diagnose.evidence.starved import starved
 from fathom.diagnose.evidence.strained import beside_processors, saturated
@@ -45,7 +46,7 @@ _MINOR = 0.25
 _MUCH = 0.1
 """Part of the busiest disk's rate from which a disk may be what users wait for."""
 _UNSEEN = 0.6
-"""How sure it is at most where a disk's samples are missing."""
+"""How sure it is at most where a disk's samples are missing, or do not show what the server reports."""
 _SELDOM = 0.05
 """Share of moments with a request outstanding below which a disk is hardly used."""
 
@@ -59,7 +60,7 @@ def examine(system: System) -> Iterator[Finding]:
     if worked_at and all(found is None for found in worked_at):
         return
     full, both = processors(system), beside_processors(system)
-    known = bool(judged) and not _unknown_matters(each) and not unread(system)
+    known = bool(judged) and not _unknown_matters(each) and not unread(system) and not cut_off(system)
     fast = known and all(found.fine for found in judged) and not saturated(system)
     evidence = [found.said for found in judged if found.said is not None] or [
         seen(disk, f"{disk.name} completed no request.") for disk, found in each if found is not None
@@ -76,7 +77,7 @@ def examine(system: System) -> Iterator[Finding]:
     by_waits = (
         bool(judged) and all(map(has_waits, slow or [system])) and any(f is not full and f is not ready for f in where)
     )
-    cleared = fast or by_processors or by_waits
+    cleared = (fast or by_processors or by_waits) and not unseen(system)
     waiting = of_storage(system).sentence or of_waits(system, "file growth").sentence
     minor = waiting is not None and bool(most) and _is_minor(system)
     usual = waiting is not None and fast and is_usual(system)
@@ -88,7 +89,7 @@ def examine(system: System) -> Iterator[Finding]:
     confirmed = has_waits(system) and all(has_waits(system.beside(disk)) for disk, _ in each)
     sure = 0.9 if where and judged else 0.75 if where else (0.85 if confirmed else (0.75 if timed else 0.6))
     sure = min(sure, 0.75) if then or minor or usual else sure
-    if any(may_hide(disk) is not None for disk in system.nearest):
+    if any(may_hide(disk) is not None for disk in system.nearest) or hidden(system):
         # Something else is what to begin with; of the storage it is not known.
         sure = min(sure, _UNSEEN)
     # Little memory is named, and clears no disk.

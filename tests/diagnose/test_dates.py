@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from fathom.diagnose import log as reader
+from fathom.diagnose.report.clock import LogClock
 
 COMMAS, POINTS = "6,00 1,50 9,25", "6.00 1.50 9.25"
 MARCH, FEBRUARY = datetime(2026, 3, 2, 9, 0, 5), datetime(2026, 2, 3, 9, 0, 5)
@@ -67,3 +68,19 @@ def test_cells_between_commas_are_no_decimals(tmp_path: Path) -> None:
     head = "sample_time,physical_name,num_of_reads,num_of_writes,io_stall_read_ms,io_stall_write_ms\n"
     rows = "".join(f"02/03/2026 09:00:{second},a,{second},12,34,56\n" for second in ("00", "05"))
     assert read(tmp_path / "log", head + rows)[0] == FEBRUARY
+
+
+@pytest.mark.parametrize(("offset", "name"), [("+01:00", "UTC+01:00"), ("-03:30", "UTC-03:30"), ("+00:00", "UTC")])
+def test_times_are_told_in_the_zone_that_stamps_name(tmp_path: Path, offset: str, name: str) -> None:
+    rows = [f"2026-03-02 22:{at:02}:00.000000 {offset},WRITELOG,{at},{at},0" for at in range(20)]
+    head = "sample_time,wait_type,waiting_tasks_count,wait_time_ms,signal_wait_time_ms"
+    (tmp_path / "views").write_text("\n".join([head, *rows]))
+    reports = [
+        f"2026-03-02T22:{at:02}:00{offset.replace(':', '')}\nDevice r/s rkB/s r_await w/s wkB/s w_await aqu-sz %util\n"
+        "sda 9.00 99.00 1.00 0.00 0.00 0.00 0.01 1.00\n"
+        for at in range(20)
+    ]
+    (tmp_path / "iostat").write_text("\n".join(["Linux 6.1.0 (db1) \t2026-03-02 \t_x86_64_\t(8 CPU)\n", *reports]))
+    for log in (tmp_path / "views", tmp_path / "iostat"):
+        with reader.read([log]) as found:
+            assert LogClock(found.notes).name == name

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 from make_pdh import START
 from test_context_rules import COUNT, FEW, disk, perfmon
+from test_files_beside_disks import views
 
 from fathom.diagnose import log as reader
 from fathom.diagnose.diagnose import Diagnosis, Outcome, diagnose
@@ -222,3 +223,21 @@ def test_a_backup_that_slows_others_is_not_to_be_made_faster(tmp_path: Path, lon
     remedy = next(each for each in findings if each.rule == "D16").remedies[0]
     assert remedy.action.startswith(advice)
     assert ("BUFFERCOUNT = 50" in str(remedy.commands)) is advice.startswith("Mark")
+
+
+@pytest.mark.parametrize(("size", "shown"), [(8192, False), (300_000, True)])
+def test_a_backup_that_only_waits_tell_of_is_not_said_to_read_much(tmp_path: Path, size: int, *, shown: bool) -> None:
+    logs = views(tmp_path / "v", data_ms=1.0, waits={"BACKUPTHREAD": 1.0, "WRITELOG": 0.1})
+    logs[0].write_text(logs[0].read_text() if size == 8192 else _with_size(logs[0].read_text(), size))
+    (backup,) = (each for each in diagnosed(*logs).findings if each.rule == "D16")
+    assert ("a fixed number of large reads" in backup.what) is shown
+    assert backup.confidence == (0.85 if shown else 0.6)
+    assert any("Reads of " in each.sentence for each in backup.evidence) is not shown
+
+
+def _with_size(text: str, size: int) -> str:
+    """The views with reads of another size."""
+    head, *rows = (line.split(",") for line in text.splitlines())
+    return "\n".join(
+        ",".join(each) for each in [head, *([*row[:3], str(int(row[2]) * size), *row[4:]] for row in rows)]
+    )

@@ -100,6 +100,17 @@ def zone_of(source: Source) -> Zone:
     return utc_zone()
 
 
+_OFFSET = re.compile(r":\d\d(?:\.\d+)? ?([+-])(\d\d):?(\d\d)?$")
+
+
+def note_offset(source: Source, stamp: str) -> None:
+    """Notes the zone that a log's stamps name, where it is another than UTC: reports print times in it."""
+    found = _OFFSET.search(stamp.strip())
+    minutes = 0 if found is None else int(found[2]) * 60 + int(found[3] or 0)
+    if found is not None and minutes:
+        source.notes.fact("time_zone", f"{found[1]}{minutes} min from UTC (its time stamps)")
+
+
 def ns_of(moment: datetime) -> int:
     """Nanoseconds since 1970 of a moment; one without zone is read as written."""
     moment = moment.replace(tzinfo=UTC) if moment.tzinfo is None else moment

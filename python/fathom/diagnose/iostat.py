@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from fathom.diagnose.clock import BY_COMMAS, NS, is_day_first, iso_ns, ns_of, zone_of
+from fathom.diagnose.clock import BY_COMMAS, NS, is_day_first, iso_ns, note_offset, ns_of, zone_of
 from fathom.diagnose.facts import NOT_NEEDED
 from fathom.diagnose.iostat_columns import COLUMNS, Tables
 from fathom.diagnose.iostat_command import Command
@@ -387,6 +387,7 @@ def stamps(source: Source, texts: Sequence[str], where: Sequence[str], date: str
         how = "with the month first" if order == "month" else BY_COMMAS
         source.notes.fact("note", f"{texts[0].strip()} is read {how}; S_TIME_FORMAT=ISO leaves no doubt")
     if zoned:
+        note_offset(source, texts[0] if texts else "")
         return times
     return zone_of(source).utc(times)
 

@@ -27,10 +27,10 @@ _ADJUSTED = re.compile(r"UTC adjustment: ([+-]?)(\d{1,2}):(\d\d)")
 
 
 class LongRequests(NamedTuple):
-    """A message: the file, how many requests, and when it was written; None where it has no time."""
+    """A message: the file, how many requests there were, and when it was written; None where it has no time."""
 
     file: str
-    count: int
+    requests: int
     at_ns: int | None
 
 

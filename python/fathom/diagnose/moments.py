@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import polars as pl
 
-from fathom.diagnose.clock import BY_COMMAS, NS, is_day_first, zone_of
+from fathom.diagnose.clock import BY_COMMAS, NS, is_day_first, note_offset, zone_of
 
 if TYPE_CHECKING:
     from fathom.diagnose.source import Source
@@ -124,6 +124,7 @@ class Moments:
             if not missing and len(texts):
                 if self._form is None:
                     doubt(self._source, texts, form)
+                    note_offset(self._source, texts[0] if zoned else "")
                 self._form = (form, zoned)
                 numbers = made.to_physical().to_numpy()
                 return numbers if zoned or self._utc else zone_of(self._source).utc(numbers)

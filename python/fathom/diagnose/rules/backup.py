@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -53,6 +54,7 @@ _FIND = Remedy(
     "None to look.",
     "Reads keep their usual size, and latency with them.",
 )
+_UNSEEN = "The load is a backup or restore, by the sessions that wait in it; no log shows its large reads."
 _LARGE_BYTES, _BACKUP_BYTES = 64 * 1024.0, 400 * 1024.0
 """Mean size of reads, from which large ones are among them, and from which they are those of a backup alone."""
 _MOST_READ = 0.8
@@ -67,7 +69,13 @@ def examine(system: System) -> Iterator[Finding]:
     """As the database says, else by the pattern of reads."""
     found = reported(system, "backup_bytes_per_s", "Backup or restore", "backup")
     if found is not None:
-        yield _backup(found.harm, 0.85, found.evidence, slows=found.slows)
+        small = None if _is_counted(system) else _small_reads(system)
+        backup = _backup(found.harm, 0.85, found.evidence, slows=found.slows)
+        yield (
+            backup
+            if small is None
+            else replace(backup, what=_UNSEEN, confidence=0.6, evidence=(*backup.evidence[:3], small))
+        )
         return
     harm = of_waits(system, "log", "data")
     copied = [each for disk in system.disks for each in _copied(system, disk)]
@@ -110,6 +118,20 @@ def _backup(harm: Harm, sure: float, evidence: tuple[Evidence, ...], *, slows: b
         "no backup ran then (msdb.dbo.backupset)",
         (_GENTLE if harm.sentence else _BY_TIME if slows else _WINDOW,),
     )
+
+
+def _is_counted(system: System) -> bool:
+    """Whether a database tells how much the backup moves, not its waits alone that one runs."""
+    return any((each.values("backup_bytes_per_s") > 0).any() for each in system.databases)
+
+
+def _small_reads(system: System) -> Evidence | None:
+    """That no disk has a moment with large reads; None where one has, or no log tells their size."""
+    timed = [disk for disk in system.nearest if disk.has("read_size_bytes")]
+    if not timed or any((disk.values("read_size_bytes") >= _LARGE_BYTES).any() for disk in timed):
+        return None
+    most = max(timed, key=lambda disk: float(np.nan_to_num(disk.mean("read_iops"))))
+    return seen(most, f"Reads of {most.name} are of {size(most.mean('read_size_bytes'))} on average.")
 
 
 def _copied(system: System, disk: Device) -> list[Evidence]:

@@ -32,7 +32,7 @@ def examine(system: System) -> Iterator[Finding]:
 def _findings(found: list[LongRequests], words: str, severity: Severity) -> Iterator[Finding]:
     for file in dict.fromkeys(each.file for each in found):
         mine = [each for each in found if each.file == file]
-        count, times = sum(each.count for each in mine), [each.at_ns for each in mine if each.at_ns is not None]
+        count, times = sum(each.requests for each in mine), [each.at_ns for each in mine if each.at_ns is not None]
         span = (min(times, default=None), max(times, default=None))
         yield Finding(
             "Q11",

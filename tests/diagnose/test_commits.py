@@ -170,3 +170,16 @@ def test_evidence_of_counters_begins_with_their_first_look(tmp_path: Path) -> No
     (said,) = beside_disk(tmp_path, 30.0, 0.4).findings[0].evidence
     start = datetime(2026, 3, 2, 22, tzinfo=UTC)
     assert said.start_ns == int(start.timestamp()) * 10**9
+
+
+def test_who_waits_at_another_time_is_no_harm_of_a_disk_that_flushes(tmp_path: Path) -> None:
+    flushed(tmp_path / "disk", 430, 1.2)
+    rows = ["sample_time,wait_type,waiting_tasks_count,wait_time_ms,signal_wait_time_ms"]
+    files = ["sample_time,physical_name,num_of_reads,num_of_bytes_read,io_stall_read_ms,num_of_writes"]
+    files[0] += ",num_of_bytes_written,io_stall_write_ms"
+    for at in range(COUNT):
+        rows.append(f"2026-03-03 08:{at:02}:00,WRITELOG,{at},{at * 240_000},0")
+        files.append(f"2026-03-03 08:{at:02}:00,/data/shop.ldf,0,0,0,{6000 * at},{6000 * at * 8192},{6000 * at}")
+    (tmp_path / "views").write_text("\n".join([*files, *rows]))
+    (commits,) = (each for each in diagnosed(tmp_path / "disk", tmp_path / "views").findings if each.rule == "D10")
+    assert (commits.harm, commits.confidence) == (None, 0.65)

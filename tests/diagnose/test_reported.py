@@ -11,6 +11,7 @@ from test_files_beside_disks import DATA, START, perfmon, subjects, views
 from test_surroundings import diagnosed
 
 from fathom.diagnose.diagnose import Outcome
+from fathom.diagnose.report.names import cleaned
 
 MINUTE = START + timedelta(minutes=5)
 
@@ -88,3 +89,10 @@ def test_an_answer_that_was_cut_clears_no_disk(tmp_path: Path) -> None:
     assert cut.verdict.outcome is Outcome.UNKNOWN
     assert "cut: it is cut off at line" in cut.verdict.sentence
     assert "whole devices may be missing. Fetch the whole answer again." in cut.verdict.sentence
+
+
+def test_the_file_of_a_message_is_no_name_that_survives_anonymising(tmp_path: Path) -> None:
+    hidden = cleaned(diagnosed(perfmon(tmp_path / "c"), error_log(tmp_path / "log")), anonymise=True)
+    said = [hidden.verdict.sentence, *(each.subject for each in hidden.checks)]
+    said += [str(fact.subject) for notes in hidden.system.notes for fact in notes.facts]
+    assert not any("orders" in each for each in said), said

@@ -56,7 +56,7 @@ class Commits:
     """Commits that wait for flushes.
 
     Attributes:
-        subject: what they were found on.
+        device: what they were found on: a server, or a disk.
         evidence: what shows it.
         each_s: how long one commit's writing and flushing takes; NaN where that is not known.
         small: whether it is of few bytes.
@@ -65,7 +65,7 @@ class Commits:
         below: the disk that these flushes reach and its own time for one, where most of the time is spent above it.
     """
 
-    subject: str
+    device: Device
     evidence: tuple[Evidence, ...]
     each_s: float
     small: bool = True
@@ -90,21 +90,22 @@ def _by_database(system: System) -> Commits | None:
         flushes, written = server.mean("log_flushes_per_s"), server.mean("log_bytes_per_s")
         waited = server.mean("log_flush_wait_s_per_s")
         mean = written / flushes if flushes > 0 else float("nan")
-        known = of_waits(system, "log").sentence is not None if has_waits(system) else waited >= _BUSY
+        then = system.beside(server)
+        known = of_waits(then, "log").sentence is not None if has_waits(then) else waited >= _BUSY
         each = server.mean("log_flush_latency_s")
         if known and flushes * each >= _BUSY:
             # The log is at it all the time, however many commits share a flush.
             said = f"{number(flushes)} log flushes/s of {size(mean)}, {time(each)} each: "
             said += f"{share(min(flushes * each, 1))} of the time."
-            return _beside_others(system, server, Commits(server.name, (seen(server, said),), each, mean < _SMALL))
+            return _beside_others(system, server, Commits(server, (seen(server, said),), each, mean < _SMALL))
         if not (flushes >= 50 and mean < _SMALL and known):
             continue
         # Fewer flushes than many are enough where each takes long: the sessions' waiting is the proof.
-        if flushes < _MANY_PER_S and not has_waits(system) and not waited >= _BUSY:
+        if flushes < _MANY_PER_S and not has_waits(then) and not waited >= _BUSY:
             continue
         said = f"{number(flushes)} log flushes/s of {size(mean)} each"
         said += f"; sessions wait {number(waited)} s for them every second." if waited > 0 else "."
-        return _beside_others(system, server, Commits(server.name, (seen(server, said),), each))
+        return _beside_others(system, server, Commits(server, (seen(server, said),), each))
     return None
 
 
@@ -164,7 +165,7 @@ def _by_device(system: System) -> Commits | None:
                 f"{number(flushes)} flushes/s, {time(float(each))} for a write and its flush: {share(min(part, 1))} "
             )
             said = seen(disk, f"{words}of the time, with {number(load)} outstanding.", chosen)
-            return Commits(disk.name, (said,), float(each), held=_is_held(disk, chosen))
+            return Commits(disk, (said,), float(each), held=_is_held(disk, chosen))
     return None
 
 

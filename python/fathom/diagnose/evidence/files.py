@@ -73,7 +73,7 @@ def _untold(system: System, file: Device, disks: Sequence[Device]) -> Flags | No
     if other and not own:
         latency = file.values("latency_s")
         at_work &= latency > tier_of(system, file).target_s
-        for disk in other:
+        for disk in other if at_work.any() else ():
             at_work &= ~(_TIMES * onto(file, disk, "latency_s") >= latency)
         if at_work.sum() < _FEW or _part(file, at_work) < _PART:
             return None

@@ -20,7 +20,7 @@ from fathom.diagnose.evidence.regime import Regime, regimes_of
 from fathom.diagnose.evidence.surroundings import is_behind, is_mount, ruled_out
 from fathom.diagnose.evidence.unit import in_seconds
 from fathom.diagnose.linux import disk_of
-from fathom.diagnose.metrics import Layer
+from fathom.diagnose.metrics import METRICS, Kind, Layer
 from fathom.diagnose.windows import TOTAL
 
 if TYPE_CHECKING:
@@ -260,8 +260,9 @@ def _device(key: _Key, pieces: Sequence[_Piece]) -> Device:
         if counts.any():
             sums = np.bincount(where[good], values[good], minlength=len(times))
             measured[metric] = np.where(counts > 0, sums / np.maximum(counts, 1), np.nan)
-    # Counters have a length from their second look on; a state of the first look covers nothing before it.
-    begins = bool(np.isnan(lengths[0]) and np.isfinite(lengths).any())
+    # Counters tell of an interval from their second look on; a state of the first look covers nothing before it.
+    counted = [values[0] for metric, values in measured.items() if METRICS[metric].kind is not Kind.GAUGE]
+    begins = bool(np.isnan(lengths[0]) and np.isfinite(lengths).any() and not np.isfinite(counted).any())
     return Device(Layer(layer), host, device, times, _seconds(lengths, times), measured, begins=begins)
 
 

@@ -79,6 +79,9 @@ def _aliases(diagnosis: Diagnosis) -> Aliases:
             if fact.name in _TOLD:
                 for name in fact.value.split(","):
                     _add(aliases, _TOLD[fact.name], name)
+            if fact.name == "long_requests" and fact.subject:
+                for part in re.split(r"[/\\:]", fact.subject):
+                    _add(aliases, "file", part)
             if fact.name == "export":
                 _add(aliases, "server", fact.value.partition(":/")[0])
     for device in system.devices:

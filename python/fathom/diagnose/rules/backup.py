@@ -77,10 +77,10 @@ def examine(system: System) -> Iterator[Finding]:
             else replace(backup, what=_UNSEEN, confidence=0.6, evidence=(*backup.evidence[:3], small))
         )
         return
-    harm = of_waits(system, "log", "data")
-    copied = [each for disk in system.disks for each in _copied(system, disk)]
+    copied = [(disk, found) for disk in system.disks if (found := _copied(system, disk))]
     if copied:
-        yield _backup(harm, 0.6, tuple(copied), slows=True)
+        harm = of_waits(system.beside(copied[0][0]), "log", "data")
+        yield _backup(harm, 0.6, tuple(each for _, said in copied for each in said), slows=True)
         return
     # A check reads as much, and says so itself.
     checked = any(each.has("check_bytes_per_s") and each.mean("check_bytes_per_s") > 0 for each in system.databases)
@@ -90,6 +90,7 @@ def examine(system: System) -> Iterator[Finding]:
             large, evidence = found_by_size
             # Users who wait for nothing that was recorded may still get less done.
             less = fewer_batches(system, disk, large) or longer_responses(system, disk, large)
+            harm = of_waits(system.beside(disk), "log", "data")
             harm = harm if harm.sentence else less or harm
             yield Finding(
                 "D16",

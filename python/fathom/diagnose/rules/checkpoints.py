@@ -39,12 +39,12 @@ def examine(system: System) -> Iterator[Finding]:
     servers = _counting(system)
     if not servers:
         return
-    waiting = of_storage(system)
     disks = [disk for disk in system.disks if disk.has("latency_s")]
     if not disks:
         yield from _by_waits(system, servers[0])
     for disk in disks:
         pages = onto(disk, servers[0], _PAGES)
+        waiting = of_storage(system, disk)
         found = (_followed(disk, servers[0], burst, calm, waiting) for burst, calm in _bursts(pages, worked(disk)))
         yield from islice((each for each in found if each is not None), 1)
 

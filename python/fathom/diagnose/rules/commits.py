@@ -33,12 +33,13 @@ def examine(system: System) -> Iterator[Finding]:
     commits = found(system)
     if commits is None:
         return
+    system = system.beside(commits.device)
     harm = of_waits(system, "log") if has_waits(system) else of_storage(system)
     sure = 0.9 if harm.sentence and has_waits(system) and commits.below is None else 0.65
     busy = processors(system) if commits.below is not None else None
     yield Finding(
         "D10",
-        commits.subject,
+        commits.device.name,
         f"Commits wait for the log one after the other: {_how(commits, busy)}.",
         harm.severity,
         sure if commits.calm_s is None else DOUBTFUL,

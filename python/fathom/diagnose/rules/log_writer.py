@@ -26,7 +26,7 @@ def examine(system: System) -> Iterator[Finding]:
         latency = middle(disk.values("write_latency_s")[plateau.chosen])
         if not latency <= system.limits.target_s("flash array"):
             continue
-        harm = of_waits(system, "log")
+        harm = of_waits(system.beside(disk), "log")
         yield Finding(
             "D11",
             disk.name,

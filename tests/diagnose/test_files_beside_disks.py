@@ -91,6 +91,16 @@ def test_a_file_is_judged_where_its_disk_was_not_recorded_any_more(tmp_path: Pat
     assert len(file.times_ns) == 60
 
 
+@pytest.mark.parametrize(("ms", "outcome"), [(1.0, Outcome.HEALTHY), (25.0, Outcome.UNKNOWN)])
+def test_a_few_slow_moments_behind_the_disk_s_log_are_not_cleared(tmp_path: Path, ms: float, outcome: Outcome) -> None:
+    """The disk's log ends with the fast ones of the file's."""
+    (log,) = views(tmp_path / "v", data_ms=1.0, count=COUNT + 6)
+    head, *rows = (line.split(",") for line in log.read_text().splitlines())
+    late = [[*row[:4], str(int(row[4]) + max(0, int(row[2]) - 6000 * COUNT) * (ms - 1)), *row[5:]] for row in rows]
+    log.write_text("\n".join(",".join(each) for each in [head, *late]))
+    assert diagnosed(perfmon(tmp_path / "e", "1 E:"), log).verdict.outcome is outcome
+
+
 def test_a_file_whose_disk_is_not_known_may_lose_its_time_above_a_fast_one(tmp_path: Path) -> None:
     fast = iostat(tmp_path / "sda", {"sda": disk(np.full(2 * COUNT, 700.0), np.full(2 * COUNT, 0.6))})
     names = "/var/opt/mssql/orders.mdf", "/var/opt/mssql/orders.ldf"

@@ -31,6 +31,7 @@ _TIMES = 2.0
 _PART, _FEW = 0.05, 3
 """Part of a file's time, and moments, from which what no disk tells of matters."""
 _NAMED = 2
+"""Disks that are named beside a file, the slowest first."""
 _WHICH = Remedy(
     "See which disk the file lies on, and record that one in the same time.",
     ("Linux: findmnt -T FILE", "Linux: lsblk -s", "fathom record --print windows"),
@@ -68,16 +69,15 @@ def _untold(system: System, file: Device, disks: Sequence[Device]) -> Flags | No
         for metric in ("iops", "outstanding_mean", "outstanding"):
             told |= np.isfinite(onto(file, disk, metric))
     at_work = worked(file) & ~told
-    if told.any():
-        return ~told if at_work.sum() >= FEWEST and _part(file, at_work) >= _PART else None
-    if other and not own:
+    if not told.any() and (own or not other):
+        return ~told if at_work.any() else None
+    # Few moments behind a disk's log, or those of a file that may lie on a disk, count where the file is slow.
+    if (other and not own) or at_work.sum() < FEWEST:
         latency = file.values("latency_s")
         at_work &= latency > tier_of(system, file).target_s
-        for disk in other if at_work.any() else ():
+        for disk in other if not own and at_work.any() else ():
             at_work &= ~(_TIMES * onto(file, disk, "latency_s") >= latency)
-        if at_work.sum() < _FEW or _part(file, at_work) < _PART:
-            return None
-    return ~told if at_work.any() else None
+    return ~told if at_work.sum() >= _FEW and _part(file, at_work) >= _PART else None
 
 
 def _part(file: Device, chosen: Flags) -> float:

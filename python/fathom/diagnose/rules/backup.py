@@ -71,16 +71,14 @@ def examine(system: System) -> Iterator[Finding]:
     if found is not None:
         small = None if _is_counted(system) else _small_reads(system)
         backup = _backup(found.harm, 0.85, found.evidence, slows=found.slows)
-        yield (
-            backup
-            if small is None
-            else replace(backup, what=_UNSEEN, confidence=0.6, evidence=(*backup.evidence[:3], small))
-        )
+        if small is not None:
+            backup = replace(backup, what=_UNSEEN, confidence=0.6, evidence=(*backup.evidence[:3], small))
+        yield backup
         return
-    copied = [(disk, found) for disk in system.disks if (found := _copied(system, disk))]
+    copied = [(disk, said) for disk in system.disks if (said := _copied(system, disk))]
     if copied:
         harm = of_waits(system.beside(copied[0][0]), "log", "data")
-        yield _backup(harm, 0.6, tuple(each for _, said in copied for each in said), slows=True)
+        yield _backup(harm, 0.6, tuple(each for _, evidence in copied for each in evidence), slows=True)
         return
     # A check reads as much, and says so itself.
     checked = any(each.has("check_bytes_per_s") and each.mean("check_bytes_per_s") > 0 for each in system.databases)

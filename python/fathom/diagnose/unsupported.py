@@ -6,6 +6,8 @@ import re
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
+from fathom.diagnose.messages import CSV, STAMP
+from fathom.diagnose.postgresql_words import LABELS, SEVERITIES
 from fathom.diagnose.recipes import GET_STAT
 
 if TYPE_CHECKING:
@@ -28,8 +30,7 @@ def _first_lines(pattern: str, count: int = _FIRST) -> Callable[[Head], bool]:
     return lambda head: any(form.search(line) for line in head.lines[:count])
 
 
-_STAMP = r"\d{4}[-/]\d\d[-/]\d\d[ T] ?\d{1,2}:\d\d:\d\d(?:[.,]\d+)?(?:Z|[+-]\d\d:?\d\d)?"
-_LEVELS = r"(?:LOG|DETAIL|STATEMENT|HINT|CONTEXT|WARNING|ERROR|FATAL|PANIC)"
+_LEVELS = rf"(?:{SEVERITIES}|{LABELS})"
 _DISK_NAME = r"(?:(?:sd|hd|vd|xvd)[a-z]+\d*|(?:dm-|md|drbd|bcache|rbd|nbd|loop)\d+\w*|(?:nvme|mmcblk)\d+\w*)"
 _LINUX = "`fathom record`, or `S_TIME_FORMAT=ISO iostat -xty 1`"
 _OTHER_SYSTEM = (
@@ -91,7 +92,7 @@ _STRANGERS: tuple[tuple[Callable[[Head], bool], str, str], ...] = (
      "this is a screen of gstat, which shows one moment without its time", _OTHER_SYSTEM),
     (_first_lines(r"^Tracing block I/O|^ +capacity +operations +bandwidth"), "biolatency and zpool iostat are not read",
      f"record with {_LINUX}"),
-    (_first_lines(rf"^\s*(?:{_STAMP}\s+)?{_DISK_NAME}(?:\s+\d+[.,]\d+){{3}}(?:\s+\d+(?:[.,]\d+)?)*\s*$"),
+    (_first_lines(rf"^\s*(?:{STAMP}\s+)?{_DISK_NAME}(?:\s+\d+[.,]\d+){{3}}(?:\s+\d+(?:[.,]\d+)?)*\s*$"),
      "these are rows of iostat without the head that names their columns",
      "put the line that begins with Device above them; or `iostat -xty 1`, filtered with `grep -E 'Device|nvme0n1'`"),
     (_first_lines(r"^TIME\(s\) +COMM +PID +DISK"), "biosnoop's lines of single requests are not read",
@@ -117,10 +118,12 @@ _STRANGERS: tuple[tuple[Callable[[Head], bool], str, str], ...] = (
                   r"^\s+(read|write) ?: (IOPS|io)="),
      "fio and diskspd tell their load, not the system's",
      "record the system in the same time: `fathom record`"),
-    (_first_lines(r"occurrence\(s\) of I/O requests taking longer than \d+ seconds", _MANY),
+    (_first_lines(r"occurrence\(s\) of I/O requests taking longer than \d+ seconds|"
+                  # In whatever language: 15 s, a file, a database with its number, a handle.
+                  r"\b15\b.*\[.+\].*\[.+\]\W{1,3}\(\d+\).*\b0x[0-9A-Fa-f]{8,}", _MANY),
      "this is an error log of SQL Server: message 833 names files with requests over 15 s, not the reason",
      "record statistics and disks in the slow time: `fathom record --print sqlserver`, and `--print windows`"),
-    (_first_lines(rf"^{_STAMP} (spid\w+|Server|Logon|Backup) "), "this is an error log of SQL Server",
+    (_first_lines(rf"^{STAMP} (spid\w+|Server|Logon|Backup) "), "this is an error log of SQL Server",
      "record file and wait statistics: `fathom record --print sqlserver`"),
     (_first_lines(r"^(?!.*time\b).*(\bwait_type +waiting_tasks_count\b|\bnum_of_reads +num_of_bytes_read\b)"),
      "this is a table of SQL Server for the screen, with sums since its start: they do not tell what happened when",
@@ -134,11 +137,15 @@ _STRANGERS: tuple[tuple[Callable[[Head], bool], str, str], ...] = (
     (_first_lines(r"\bpage_cleaner: \d+ms intended loop took", _MANY),
      "this is an error log of MySQL or MariaDB: page_cleaner reports late writes of pages, not what the disks did",
      f"record the server's disks in the slow time: {_LINUX}"),
-    (_first_lines(rf"(^|\| ?){_STAMP} \d+ \[(Note|Warning|ERROR|System)\]"),
+    (_first_lines(rf"(^|\| ?){STAMP} \d+ \[(Note|Warning|ERROR|System)\]|"
+                  r'"err_symbol" ?: ?"|"subsystem" ?: ?"(InnoDB|Server|Repl)"'),
      "this is an error log of MySQL or MariaDB, which does not tell how long requests take",
      f"record the server's disks in the slow time: {_LINUX}"),
-    (_first_lines(rf"^{_STAMP}.*?\b{_LEVELS}:  |^{_LEVELS}:  \S|\bpostgres(\.\d+)?\]?(\[\d+\])?: .*\b{_LEVELS}:  |"
-                  rf",{_LEVELS},[0-9A-Z]{{5}},|"
+    (_first_lines(rf"^{STAMP}.*?\b{_LEVELS}\s?:  |^{_LEVELS}\s?:  \S|"
+                  rf"\bpostgres(\.\d+)?\]?(\[\d+\])?: .*\b{_LEVELS}\s?:  |"
+                  rf'"(message|log)" ?: ?"{STAMP}.*?\b{_LEVELS}\s?:  |'
+                  rf",{_LEVELS},[0-9A-Z]{{5}},|{CSV}|"
+                  r'"category" ?: ?"PostgreSQL|'
                   r'"error_severity" ?: ?"|"logger" ?: ?"postgres"|"logName" ?: ?"[^"]*postgres\.log"'),
      "this is PostgreSQL's log of messages: it tells what statements took, not what the disks did",
      "record its statistics (`fathom record --print postgresql`) and the server's disks (`fathom record`)"),

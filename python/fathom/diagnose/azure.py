@@ -38,6 +38,14 @@ _NAMES = re.compile(
 )
 
 
+_DATABASE = re.compile(r"providers/Microsoft\.(?:DBfor\w+|Sql)/", re.I)
+
+
+def of_database(text: str) -> bool:
+    """Whether a text names a database that Azure runs: such metrics tell no latency of its disks."""
+    return _DATABASE.search(text) is not None
+
+
 def metric_in(text: str) -> str | None:
     """Name of a metric in a text, in lower case, without "(Preview)"; None where there is none."""
     found = _NAMES.search(text)

@@ -10,6 +10,11 @@ from dataclasses import dataclass, field
 from fathom.diagnose.moments import Moments
 from fathom.diagnose.source import Source
 
+_UNIT = re.compile(r"[+-]?\d[\d.,\s]*[^\W\d_][\w/%]*")
+"""A number with its unit, as Grafana writes formatted data: rounded, and scaled as it liked (Grafana documentation,
+"Panel inspect view", data options).
+"""
+
 
 @dataclass(frozen=True)
 class ChartCsv:
@@ -31,7 +36,15 @@ def read(source: Source, time: re.Pattern[str], number: Callable[[str], float | 
             continue
         if time.match(text):
             stamps.append((line, cells[0]))
-            found.rows.append([number(cell.strip()) for cell in cells[1:]])
+            values = [number(cell.strip()) for cell in cells[1:]]
+            for value, cell in zip(values, cells[1:], strict=True):
+                if value is None and _UNIT.fullmatch(cell.strip()):
+                    raise source.error(
+                        f'"{cell.strip()[:40]}" has a unit: these values were rounded for the eye',
+                        "export plain numbers; in Grafana: Inspect, Data, Data options: Formatted data off",
+                        line=line,
+                    )
+            found.rows.append(values)
         elif any(cells):
             found.heads.append((text, [cell.strip() for cell in cells]))
     found.times.extend(Moments(source, utc=source.zone is None).times(stamps))

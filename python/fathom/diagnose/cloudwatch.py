@@ -22,7 +22,7 @@ from fathom.diagnose.table import Rows, Series
 if TYPE_CHECKING:
     from fathom.diagnose.source import Source
 
-SUM, AVERAGE, MAXIMUM = "sum", "average", "maximum"
+SUM, AVERAGE = "sum", "average"
 
 
 @dataclass(frozen=True)
@@ -103,7 +103,7 @@ _NAME = re.compile(
 _STATISTIC = re.compile(
     r"(?<![A-Za-z])(Sum|Average|Avg|Maximum|Max|Minimum|Min|SampleCount|p\d\d(?:\.\d+)?)(?![A-Za-z])", re.I
 )
-_WORDS = {"avg": AVERAGE, "max": MAXIMUM, "min": "minimum"}
+_WORDS = {"avg": AVERAGE, "max": "maximum", "min": "minimum", "samplecount": "sample count"}
 
 
 def known(label: str) -> bool:
@@ -158,12 +158,13 @@ def add(source: Source, rows: Rows, lines: Sequence[Line]) -> None:
 
 
 def _usable_lines(source: Source, lines: Sequence[Line]) -> list[Query]:
-    """The lines whose metric and statistic are of use; a maximum only where the average is missing.
+    """The lines whose metric and statistic are of use: a maximum is not how it was, and no mean tells a sum.
 
     Raises:
         LogError: a count of operations is an average that nothing calls so.
     """
-    found: list[tuple[Query, bool]] = []
+    found: list[Query] = []
+    others: list[tuple[Query, str]] = []
     for line in lines:
         name = _NAME.search(line.label) or _NAME.search(line.id)
         if not name:
@@ -171,10 +172,9 @@ def _usable_lines(source: Source, lines: Sequence[Line]) -> list[Query]:
             continue
         layer, what = _KNOWN[name[1]]
         statistic = _statistic(line, name[1])
-        if statistic is not None and not _usable(what.statistic, statistic):
-            source.notes.skip(
-                "metrics", f"their {statistic} is no use; export their {what.statistic}", 1, line.label[:80]
-            )
+        query = Query(line, name[1], layer, _STATISTIC.sub(" ", line.label.replace(name[1], " ")))
+        if statistic not in {None, what.statistic}:
+            others.append((query, f"their {statistic} is no use; export their {what.statistic}"))
             continue
         if statistic is None and name[1] in _OPERATIONS and _is_average(line):
             raise source.error(
@@ -183,13 +183,12 @@ def _usable_lines(source: Source, lines: Sequence[Line]) -> list[Query]:
                 "export the Sum of operations, bytes and times; `fathom record --print aws` shows the commands",
                 entry=line.label[:80],
             )
-        words = _STATISTIC.sub(" ", line.label.replace(name[1], " "))
-        found.append((Query(line, name[1], layer, words), statistic in {None, what.statistic}))
-    exact = {query.key for query, wanted in found if wanted}
-    for query, wanted in found:
-        if not wanted and query.key in exact:
-            source.notes.skip("metrics", "their maximum: the average is there as well", 1, query.line.label[:80])
-    return [query for query, wanted in found if wanted or query.key not in exact]
+        found.append(query)
+    exact = {query.key for query in found}
+    for query, why in others:
+        if query.key not in exact:
+            source.notes.skip("metrics", why, 1, query.line.label[:80])
+    return found
 
 
 def _value(value: float | None, what: _Metric, period: float) -> float | None:
@@ -206,10 +205,6 @@ def _statistic(line: Line, name: str) -> str | None:
         found = _STATISTIC.search(line.label.replace(name, " "))
         text = found[1] if found else None
     return None if text is None else _WORDS.get(text.casefold(), text.casefold())
-
-
-def _usable(wanted: str, given: str) -> bool:
-    return given == wanted or (wanted == AVERAGE and given == MAXIMUM)
 
 
 def _is_average(line: Line) -> bool:

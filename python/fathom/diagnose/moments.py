@@ -32,6 +32,9 @@ _LOCAL = (
     "%d/%m/%Y %H:%M:%S%.f",
     "%d/%m/%Y %H:%M",
     "%d-%m-%Y %H:%M:%S%.f",
+    # How SQL Server converts a datetime to text by itself (CAST and CONVERT, styles 0 and 109).
+    "%b %d %Y %I:%M%p",
+    "%b %d %Y %I:%M:%S:%3f%p",
 )
 
 _EPOCH = ("epoch", True)

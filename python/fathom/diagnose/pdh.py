@@ -2,8 +2,9 @@ r"""Text logs of Windows' Performance Data Helper (PDH-CSV, PDH-TSV), which esxt
 
 The first line is `"(PDH-CSV 4.0) (zone)(minutes to UTC)","\\HOST\Object(instance)\Counter",...`, every further one a
 local stamp and numbers. What is met in practice: a zone whose text is cut and unbalanced, or missing (typeperf); any
-ANSI code page; a blank line before and messages after the samples (typeperf); blanks for values that do not exist yet
-or any more; files that Excel or PowerShell saved again with semicolons and decimal commas; logs put behind each other.
+ANSI or OEM code page; a blank line before and messages after the samples (typeperf); blanks for values that do not
+exist yet or any more; files that Excel or PowerShell saved again with semicolons and decimal commas; logs put
+behind each other.
 """
 
 from __future__ import annotations
@@ -40,8 +41,14 @@ _PATHS = re.compile(rb'(?:\xef\xbb\xbf)?\s*"?[^"\\,;\t\n]{0,80}"?\s*[,;\t]\s*"?\
 """A header whose first cell was changed: the others are paths of counters."""
 _BEFORE = 4
 """Lines that may precede the header: `sep=;` of Excel, a blank line of typeperf."""
-_CODE_PAGES = ("cp1252", "cp1250", "cp1251", "cp1254", "cp932", "cp936", "cp949", "cp950", "cp1253")
-"""Tried in this order where the text is no UTF-8; the one that makes most names known is taken."""
+_CODE_PAGES = (
+    "cp1252", "cp1250", "cp1251", "cp1254", "cp932", "cp936", "cp949", "cp950", "cp1253",
+    "cp850", "cp437", "cp852", "cp866", "cp857", "cp737",
+)  # fmt: skip
+"""Those of Windows, then those of its console, in which `typeperf ... > file` writes (Microsoft, "Code Page
+Identifiers").
+
+Tried in this order where the text is no UTF-8; the one that makes most names known is taken."""
 
 Naming = Callable[[Path], Mapped | None]
 

@@ -88,6 +88,7 @@ def rows(source: Source, needed: Sequence[set[str]], remedy: str) -> Iterator[Ro
     with source.open() as file, source.reading():
         text = io.TextIOWrapper(file, encoding_of(head.data) or "cp1252", errors="replace", newline="")
         lines = whole_lines(source, text)
+        lines = _unwrapped(source, lines)
         lines = aligned.taken_apart(lines) if separator == aligned.SEPARATOR else lines
         table = csv.reader(islice(lines, place + 1, None), delimiter=separator, skipinitialspace=True)
         while True:
@@ -104,7 +105,7 @@ def rows(source: Source, needed: Sequence[set[str]], remedy: str) -> Iterator[Ro
                 names = again
             elif len(row) == len(names) and not _ruler(row):
                 yield Row(line, dict(zip(names, row, strict=True)), names)
-            elif any(row) and not _ruler(row):
+            elif any(row) and not _ruler(row) and not _around(row):
                 source.notes.skip("lines", "not as many cells as the head", 1, f"line {line}: {','.join(row)[:60]}")
 
 
@@ -120,6 +121,29 @@ def whole_lines(source: Source, text: Iterable[str]) -> Iterator[str]:
         source.unended(None)
 
 
+WRAPPED_RULER = re.compile(r"[-,;|\t ]*-{2,}[-,;|\t ]*")
+"""Of dashes below a head; two follow each other where sqlcmd wraps lines, at 80 letters unless told otherwise."""
+
+
+def _unwrapped(source: Source, lines: Iterable[str]) -> Iterator[str]:
+    """The lines; wrapped ones are an error: the tables among them would be lost."""
+    above = False
+    for number, line in enumerate(lines, 1):
+        ruler = WRAPPED_RULER.fullmatch(line.rstrip("\r\n")) is not None
+        if ruler and above:
+            raise source.error("the lines of this table are wrapped", "sqlcmd with -W -w 65535", line=number)
+        above = ruler
+        yield line
+
+
+_AROUND = re.compile(r"\(\d+ \w+\)|.*\(\w+ \d+ ?s\)")
+"""What psql writes around a table: how many rows it has, and \\watch's title."""
+
+
+def _around(cells: Sequence[str]) -> bool:
+    return len(cells) == 1 and _AROUND.fullmatch(cells[0]) is not None
+
+
 def _named(cells: Sequence[str], needed: Sequence[set[str]]) -> list[str] | None:
     """The names in lower case where a row is a head; None for others. No name begins with a digit, as times do."""
     if not cells or cells[0][:1].isdigit():
@@ -129,8 +153,8 @@ def _named(cells: Sequence[str], needed: Sequence[set[str]]) -> list[str] | None
 
 
 def _ruler(cells: Sequence[str]) -> bool:
-    """Sqlcmd's line of dashes below the head."""
-    return any(cells) and all(not cell.strip("-") for cell in cells)
+    """The line of dashes below the head, of sqlcmd or psql."""
+    return any(cells) and all(not cell.strip("-+") for cell in cells)
 
 
 def time_column(source: Source, names: Collection[str], remedy: str, line: int) -> str:

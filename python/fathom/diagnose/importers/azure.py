@@ -15,11 +15,15 @@ from fathom.diagnose.source import Head, Source
 from fathom.diagnose.table import Block, Rows
 
 _GROUP = re.compile(r"/resourceGroups/([^/]+)/", re.I)
+_OTHERS = ("maximum", "minimum", "total", "count")
+"""Aggregations that are not how it was (Azure Monitor, REST reference: `MetricValue`)."""
 _REMEDY = "`fathom record --print azure` shows the commands"
 
 
 def recognise(head: Head) -> float:
-    """The keys of the answer."""
+    """The keys of the answer, for other resources than database services."""
+    if azure.of_database(head.text):
+        return 0.0
     return 0.9 if head.text.lstrip().startswith("{") and '"timeseries"' in head.text else 0.0
 
 
@@ -48,7 +52,13 @@ def read(source: Source) -> Iterator[Block]:
             if found is None:
                 source.notes.skip("metrics", NOT_NEEDED, 1, names[:80])
                 continue
-            _points(source, rows, found, items(line, "data"))
+            data = items(line, "data")
+            given = next((name for name in _OTHERS if any(name in point for point in data)), None)
+            if given is not None and all("average" not in point for point in data):
+                why = f"their {given} is no use; export their average (--aggregation Average)"
+                source.notes.skip("metrics", why, 1, names[:80])
+                continue
+            _points(source, rows, found, data)
             yield from rows.take_if()
     yield from rows.take()
 

@@ -7,13 +7,15 @@ from typing import Any
 
 from fathom.diagnose import cloudwatch
 from fathom.diagnose.clock import iso_ns
-from fathom.diagnose.documents import items, number, parsed
+from fathom.diagnose.documents import items, mapping, number, parsed
 from fathom.diagnose.importer import Importer
 from fathom.diagnose.source import Head, Source
 from fathom.diagnose.table import Block, Rows
 
 _REMEDY = "`fathom record --print aws` shows the commands"
-_STATISTICS = ("Sum", "Average", "Maximum")
+_STATISTICS = ("Sum", "Average", "Maximum", "Minimum", "SampleCount")
+_EXTENDED = "ExtendedStatistics"
+"""Where percentiles are (GetMetricStatistics, API reference: `Datapoint`)."""
 
 
 def recognise(head: Head) -> float:
@@ -38,13 +40,14 @@ def read(source: Source) -> Iterator[Block]:
 
 
 def _statistics(source: Source, document: Any) -> list[cloudwatch.Line]:
-    points = items(document, "Datapoints")
+    points = [{**point, **mapping(point.get(_EXTENDED))} for point in items(document, "Datapoints")]
     label = str(document.get("Label") or "") if isinstance(document, dict) else ""
+    percentiles = {name for point in items(document, "Datapoints") for name in mapping(point.get(_EXTENDED))}
     return [
         cloudwatch.Line(label, name, [(_time(source, point), number(point[name])) for point in points if name in point])
-        for name in _STATISTICS
+        for name in (*_STATISTICS, *sorted(percentiles))
         if any(name in point for point in points)
-    ][:1]
+    ]
 
 
 def _time(source: Source, point: dict[str, Any]) -> int:

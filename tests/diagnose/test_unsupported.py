@@ -98,6 +98,47 @@ CASES = {
         "TimeSeries ID,vm1/pg-data\ntimestamp,instance/disk/read_ops_count\n2026-03-02T09:00:00Z,3000\n",
         "neither the metric nor its unit", "timeSeries.list",
     ),
+    "psql -x": ("-[ RECORD 1 ]-+-----\nnow           | 2026-03-02 22:00:00+00\n", "expanded", "--csv"),
+    "sqlcmd's wrapped lines": (
+        "sample_time                 database_name\n    phy\nsical_name\n------------- -----------\n------ ---\n",
+        "whose lines are wrapped", "-W -w 65535",
+    ),
+    "sp_BlitzFirst": ("CheckDate,Seconds,wait_type,Per Core Per Second\n2026-03-02,5,X,3.0\n", "Blitz", "sqlserver"),
+    "sp_BlitzFirst's files": ("Pattern,Sample Time,File Name,Avg Stall (ms)\nREADS,2026,x,33\n", "Blitz", "sqlserver"),
+    "sp_BlitzFirst's findings": ("Priority FindingsGroup  Finding\n-------- ------ ----\n", "Blitz", "sqlserver"),
+    "latencies of drives": (
+        "Drive Volume Mount Point Read Latency Write Latency Overall Latency\n----- -----\n", "means since its start",
+        "sqlserver",
+    ),
+    "Azure Data Studio": ('[\n {\n  "sample_time": "2026",\n  "num_of_reads": "1"\n }\n]\n', "as JSON", "as CSV"),
+    "CloudWatch as text": ("METRICDATARESULTS\tm1\tReadIOPS\tComplete\nTIMESTAMPS\t2026\n", "text", "--output json"),
+    "CloudWatch as a table": (
+        "-----\n|            GetMetricStatistics              |\n+--+--+\n", "text or table", "--output json",
+    ),
+    "Performance Insights": (
+        '{\n "AlignedStartTime": "2026-03-02T10:00:00Z",\n "MetricList": []\n}\n', "Performance Insights", "aws",
+    ),
+    "a database of Azure": (
+        '{"value": [{"id": "/subscriptions/S/providers/Microsoft.DBforPostgreSQL/f/a", "timeseries": []}]}\n',
+        "database that Azure runs", "postgresql",
+    ),
+    "Cloud SQL": (
+        '{"timeSeries": [{"metric": {"type": "cloudsql.googleapis.com/database/disk/read_ops_count"}}]}\n', "Cloud SQL",
+        "postgresql",
+    ),
+    "PostgreSQL of CloudWatch": (
+        '{\n "events": [\n  {"message": "2026-03-02 10:00:03 UTC::@:[512]:LOG:  checkpoint starting"}\n ]\n}\n',
+        *POSTGRESQL,
+    ),
+    "PostgreSQL of Azure": ('[{"time":"2026-03-02T10:00:00Z","category":"PostgreSQLLogs"}]\n', *POSTGRESQL),
+    "MySQL as JSON": (
+        '{ "prio" : 3, "msg" : "ready", "err_symbol" : "ER_X", "subsystem" : "Server" }\n', "error log of MySQL",
+        "fathom record",
+    ),
+    "mysqladmin": ("TS 1772488803.0 2026-03-02 22:00:03\nAborted_clients\t12\n", "counters of MySQL", "fathom record"),
+    "pg_test_fsync": ("5 seconds per test\nO_DIRECT supported\n", "pg_test_fsync", "fathom record"),
+    "diskspd": ("\nCommand Line: diskspd.exe -c10G\n", "tell their load", "--print windows"),
+    "events of Windows": ("Level,Date and Time,Source,Event ID\nError,x,y,1\n", "event log of Windows", "windows"),
     "Solaris on one line": ("# iostat -xn 1 5 extended device statistics r/s w/s kr/s\n", "Solaris", "iostat"),
 }  # fmt: skip
 

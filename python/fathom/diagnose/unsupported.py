@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
+from itertools import pairwise
 from typing import TYPE_CHECKING
 
+from fathom.diagnose.azure import of_database
 from fathom.diagnose.messages import CSV, STAMP
 from fathom.diagnose.postgresql_words import LABELS, SEVERITIES
 from fathom.diagnose.recipes import GET_STAT
+from fathom.diagnose.tables import WRAPPED_RULER
 
 if TYPE_CHECKING:
     from fathom.diagnose.source import Head
@@ -43,6 +46,21 @@ _COMMAS = (
     "Options, Query Results, SQL Server, Results to Text: Comma delimited. `fathom record --print sqlserver` has the "
     "script"
 )
+_SNAPSHOTS = "record snapshots with commas between columns: `fathom record --print sqlserver`"
+_OF_SERVICE = (
+    "record the database's own statistics, which its service lets you read: `fathom record --print postgresql`, or "
+    "`--print sqlserver`"
+)
+
+
+def _wrapped(head: Head) -> bool:
+    """Whether sqlcmd wrapped a table of statistics: its lines of dashes follow each other."""
+    if not any(re.search(r"sample_time|wait_type|database|physical_name", line) for line in head.lines[:_FIRST]):
+        return False
+    rulers = [WRAPPED_RULER.fullmatch(line) is not None for line in head.lines[:_MANY]]
+    return any(above and ruler for above, ruler in pairwise(rulers))
+
+
 _TAR_MARK, _TAR_AT = b"ustar", 257
 """Tar's mark, within the header of the first file."""
 
@@ -117,7 +135,10 @@ _STRANGERS: tuple[tuple[Callable[[Head], bool], str, str], ...] = (
     (_first_lines(r'"fio version"|^fio-\d|^Command Line: .*diskspd|: \(groupid=\d+, jobs=\d+\)|'
                   r"^\s+(read|write) ?: (IOPS|io)="),
      "fio and diskspd tell their load, not the system's",
-     "record the system in the same time: `fathom record`"),
+     "record the system in the same time: on Linux `fathom record`; on Windows `fathom record --print windows`"),
+    (_first_lines(r"^\d+ seconds per test\s*$|^Compare file sync methods"),
+     "pg_test_fsync measures how fast a device can flush when nothing else uses it, not the system under its load",
+     "record the system in the slow time: on Linux `fathom record`, and `fathom record --print postgresql`"),
     (_first_lines(r"occurrence\(s\) of I/O requests taking longer than \d+ seconds|"
                   # In whatever language: 15 s, a file, a database with its number, a handle.
                   r"\b15\b.*\[.+\].*\[.+\]\W{1,3}\(\d+\).*\b0x[0-9A-Fa-f]{8,}", _MANY),
@@ -131,9 +152,30 @@ _STRANGERS: tuple[tuple[Callable[[Head], bool], str, str], ...] = (
     (_first_lines(r"\bwait_type +waiting_tasks_count\b|\bnum_of_reads +num_of_bytes_read\b"),
      "this is a table of SQL Server for the screen, whose columns cannot be told apart: wrapped, or without dashes",
      _COMMAS),
+    (_wrapped, "this is a table of sqlcmd whose lines are wrapped", _COMMAS),
+    (_first_lines(r"\bRead Latency\b\W+Write Latency\b\W+Overall Latency\b"),
+     "this is a list of latencies of SQL Server's drives or files, which are means since its start", _SNAPSHOTS),
+    (_first_lines(r"\bFindingsGroup\b|\bPer Core Per Second\b|^\W?Pattern\b.*\bAvg Stall\b"),
+     "this is a result of sp_BlitzFirst, which shows a few seconds and no sums that could be compared", _SNAPSHOTS),
+    (_first_lines(r'"(num_of_reads|waiting_tasks_count)"\s*:', _MANY),
+     "this is a result of SQL Server saved as JSON",
+     "save it as CSV; `fathom record --print sqlserver` has the script"),
     (_first_lines(r"\bWaitType\W+Wait_S\W+Resource_S\b"),
      "these are SQL Server's waits, summed since its start: they do not tell what happened when",
      "record snapshots of them: `fathom record --print sqlserver`"),
+    (_first_lines(r"^-\[ \w+ \d+ \][-+]", _MANY),
+     "this is psql's expanded output (-x, \\x), one line a column",
+     "record with --csv: `fathom record --print postgresql`"),
+    (_first_lines(r"^METRICDATARESULTS\t|^(DATAPOINTS|TIMESTAMPS)\t|\|\s+GetMetric(Statistics|Data)\s+\|"),
+     "this is an answer of CloudWatch as text or table, which does not tell what belongs together",
+     "repeat the command with --output json: `fathom record --print aws`"),
+    (_first_lines(r'"(AlignedStartTime|MetricList)"\s*:'),
+     "this is Performance Insights' load: how many sessions waited for what, not how long requests take",
+     "record the volume's metrics: `fathom record --print aws` with DATABASE=; give Enhanced Monitoring beside them"),
+    (lambda head: '"timeseries"' in head.text and of_database(head.text),
+     "these are metrics of a database that Azure runs, which tell no latency of its disks", _OF_SERVICE),
+    (lambda head: '"timeSeries"' in head.text and "cloudsql.googleapis.com/" in head.text,
+     "these are metrics of Cloud SQL, which tell no latency of its disks", _OF_SERVICE),
     (_first_lines(r"\bpage_cleaner: \d+ms intended loop took", _MANY),
      "this is an error log of MySQL or MariaDB: page_cleaner reports late writes of pages, not what the disks did",
      f"record the server's disks in the slow time: {_LINUX}"),
@@ -156,6 +198,13 @@ _STRANGERS: tuple[tuple[Callable[[Head], bool], str, str], ...] = (
                   r"^Log sequence number +\d|^Pending flushes \(fsync\) log:", _MANY),
      "this is a status of MySQL or MariaDB, whose counters are not read",
      f"record the server's disks in the same time: {_LINUX}"),
+    (_first_lines(r"^\|? ?Aborted_clients\s"),
+     "these are counters of MySQL or MariaDB (mysqladmin, SHOW GLOBAL STATUS), which are not read",
+     f"record the server's disks in the same time: {_LINUX}"),
+    (_first_lines(r'^"?(Level|Ebene|Niveau|Livello|Nivel)"?[,;\t].*\b(Event ID|Ereignis-ID|ID)\b|'
+                  r'"ProviderName"|^Event\[\d+\]'),
+     "this is an event log of Windows, without performance counters",
+     "record counters: `fathom record --print windows`"),
     (_first_lines(r"^\[ *\d+\.\d{6}\] |^\[\w{3} \w{3} +\d+ [\d:]{8} \d{4}\] |^\S+( +\d+ [\d:]{8})? \S+ kernel: "),
      "these are messages of the kernel: they name requests that failed or timed out, not how long the others take",
      f"record the disks: {_LINUX}"),

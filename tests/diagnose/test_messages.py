@@ -100,6 +100,9 @@ FINE = {
     "605 of a dirty read": f"{SQL}Error: 605, Severity: 12, State: 3.\n",
     "CHECKDB": f"{SQL}DBCC CHECKDB (a) executed by SA found 0 errors and repaired 0 errors.\n",
     "a backup's share": f"{SQL}BackupDiskFile::CreateMedia: Backup device failed. Operating system error 64(gone.).\n",
+    "another table with disks": "time,kind,id,value\n2026-03-02 10:00:00,disk,7,1\n2026-03-02 10:00:00,disk,11,1\n",
+    "a statement in InnoDB's monitor": "2026-03-02T10:00:00.1Z 0 [Note] deadlock\nMySQL thread id 11, query id 77 app\n"
+    f"INSERT INTO t VALUES ('{KERNEL}')\n",
     "another's 129": "Level,Date and Time,Source,Event ID\nWarning,05/03/2026,Time-Service,129,None,NtpClient\n",
 }
 

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from fathom.diagnose.moments import Moments
 from fathom.diagnose.source import Source
 
-_UNIT = re.compile(r"[+-]?\d[\d.,\s]*[^\W\d_][\w/%]*")
+_UNIT = re.compile(r"[+-]?\d[\d.,]*(?:\s+[^\W\d_][\w/%]*|\s?%)")
 """A number with its unit, as Grafana writes formatted data: rounded, and scaled as it liked (Grafana documentation,
 "Panel inspect view", data options).
 """

@@ -13,10 +13,10 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 from dataclasses import dataclass
-from itertools import islice
+from itertools import chain, islice
 from typing import NamedTuple
 
-from fathom.diagnose.messages import Said, managed, said
+from fathom.diagnose.messages import EVENTS, Said, managed, said
 from fathom.diagnose.postgresql_words import DAMAGED, EIO, EROFS, FSYNC, STATE_OF_DEVICE, STATES_OF_DATA
 
 _MOST_LINES = 1_000_000
@@ -49,6 +49,7 @@ class _Kind(NamedTuple):
         patterns: of which one is in the message.
         postgresql: whether PostgreSQL says it; no one else's message counts then, and else none of PostgreSQL's.
         states: SQLSTATEs that say the same.
+        events: whether only lines of an event log of Windows count, where columns name source and number.
     """
 
     what: str
@@ -56,6 +57,7 @@ class _Kind(NamedTuple):
     patterns: tuple[str, ...]
     postgresql: bool = False
     states: tuple[str, ...] = ()
+    events: bool = False
 
 
 def _event(providers: str, events: str) -> str:
@@ -79,6 +81,14 @@ _REPLACE = (
     "put no load on this device: copy what can still be read to another one now, see that the backup can be restored, "
     "and replace the drive"
 )
+_RESET = (
+    "put no load on this disk, see that the backup can be restored, look in the logs of its adapter, its paths and "
+    "its array or host at the same time, and replace what fails"
+)
+_CHKDSK = (
+    "put no load on this volume, see that the backup can be restored, check the disk below it and the logs of its "
+    "array or host, then run chkdsk on it"
+)
 _KINDS = (
     _Kind(
         _DEVICE,
@@ -92,7 +102,6 @@ _KINDS = (
             r"(?i:media(?: and data integrity |_)errors\s*:\s*[1-9])",
             r"\b(?:Current_Pending_Sector|Offline_Uncorrectable)\b.*\s[1-9]\d*\s*$",
             r"has a bad block",
-            _event("(?:microsoft-windows-)?disk", "7|52"),
         ),
     ),
     _Kind(
@@ -112,26 +121,26 @@ _KINDS = (
             r"md/raid\S*: Disk failure on",
         ),
     ),
+    _Kind(_DEVICE, _REPLACE, (_event("(?:microsoft-windows-)?disk", "7|52"),), events=True),
     _Kind(
         _DEVICE,
-        "put no load on this disk, see that the backup can be restored, look in the logs of its adapter, its paths and "
-        "its array or host at the same time, and replace what fails",
+        _RESET,
         (
             _event("(?:microsoft-windows-)?disk", "11|15|51|153|154|157"),
             _event(_PORTS, "129"),
+        ),
+        events=True,
+    ),
+    _Kind(
+        _DEVICE,
+        _RESET,
+        (
             r"Reset to device, \\Device\\\w+, was issued",
             r"The IO operation at logical block address \w+ for Disk \d+ .*was retried",
         ),
     ),
-    _Kind(
-        _DATA,
-        "put no load on this volume, see that the backup can be restored, check the disk below it and the logs of its "
-        "array or host, then run chkdsk on it",
-        (
-            _event("(?:microsoft-windows-)?ntfs(?: \\(ntfs\\))?", "55"),
-            r"A corruption was discovered in the file system structure",
-        ),
-    ),
+    _Kind(_DATA, _CHKDSK, (_event("(?:microsoft-windows-)?ntfs(?: \\(ntfs\\))?", "55"),), events=True),
+    _Kind(_DATA, _CHKDSK, (r"A corruption was discovered in the file system structure",)),
     _Kind(
         _DATA,
         "run DBCC CHECKDB on the database now, keep the backups from before it, restore what is damaged from one that "
@@ -197,21 +206,35 @@ _OF_PROVIDER = (
     "moment before it into a new server, check that one's data (pg_amcheck), open a case with the provider, and put no "
     "load on the old server"
 )
+_EVENTS = re.compile(EVENTS)
+_FIRST = 5
+"""Lines in which the head of an event log is looked for."""
+
+
+def _any(*, postgresql: bool, events: bool) -> re.Pattern[str]:
+    kinds = (kind for kind in _KINDS if kind.postgresql is postgresql and events >= kind.events)
+    return re.compile("|".join(each for kind in kinds for each in kind.patterns))
+
+
 _ANY = {
-    postgresql: re.compile("|".join(each for kind in _KINDS if kind.postgresql is postgresql for each in kind.patterns))
+    (postgresql, events): _any(postgresql=postgresql, events=events)
     for postgresql in (False, True)
+    for events in (False, True)
 }
 _STATES = frozenset(state for kind in _KINDS for state in kind.states)
 
 
 def damage(lines: Iterable[tuple[int, str]]) -> Damage | None:
     """What the numbered lines of a log name; None where they name no damage."""
-    messages = said(islice(lines, _MOST_LINES))
-    found = [each for each in messages if each.state in _STATES or _ANY[each.postgresql].search(each.text)]
+    rest = iter(lines)
+    first_lines = list(islice(rest, _FIRST))
+    events = any(_EVENTS.search(line) for _, line in first_lines)
+    messages = said(islice(chain(first_lines, rest), _MOST_LINES))
+    found = [each for each in messages if each.state in _STATES or _ANY[each.postgresql, events].search(each.text)]
     if not found:
         return None
     first = found[0]
-    kind = next(kind for kind in _KINDS if _is(first, kind))
+    kind = next(kind for kind in _KINDS if events >= kind.events and _is(first, kind))
     count = f" ({len(found)} such lines)" if len(found) > 1 else ""
     remedy = _OF_PROVIDER if managed(first) else kind.remedy
     return Damage(first.line, f'this log names {kind.what}: "{first.shown[:_LONGEST]}"{count}', remedy)

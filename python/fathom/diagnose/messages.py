@@ -38,7 +38,7 @@ class Said(NamedTuple):
     state: str = ""
 
 
-ENTRY = rf"(?:^|[\s:>)\]-])(?P<name>{SEVERITIES}|{LABELS})\s?:  "
+ENTRY = rf"(?<!\w)(?P<name>{SEVERITIES}|{LABELS})\s?:  "
 """What is before each message of PostgreSQL, and each line about one."""
 _ENTRY = re.compile(ENTRY)
 _LABEL = re.compile(LABELS)
@@ -48,15 +48,23 @@ _CELL = r'(?:"(?:[^"]|"")*"|[^,"]*)'
 CSV = rf'^{STAMP} ?[^,"]*,(?:{_CELL},){{10}}(?P<severity>[^\W_]+\d?),(?P<state>[0-9A-Z]{{5}}),'
 """What a line of PostgreSQL's csvlog begins with: ten columns between the time and the severity."""
 _CSV = re.compile(rf'{CSV}"?(?P<message>(?:[^"]|"")*)')
-_SLOW = re.compile(r"^# (?:User@Host|Query_time|Time): ")
+_SLOW = re.compile(r"^# (?:User@Host|Query_time|Time): |^MySQL thread id \d+")
+"""Lines above a statement: of the slow log, and of InnoDB's monitor."""
 _GENERAL = re.compile(rf"^(?:{STAMP}|\d{{6}} +[\d:]+)?\s+\d+ (?:Query|Execute|Prepare|Connect|Init DB|Quit)\b")
-_MYSQL = re.compile(rf"^{STAMP} \d+ \[")
+_MYSQL = re.compile(rf"^{STAMP} \d+ \[|^\d{{6}} +[\d:]+ |^InnoDB: ")
+"""The error log's own lines, also of versions before 5.7."""
 _DOCUMENT = re.compile(r'^\s*[\[{"]')
 _STRING = r' ?: ?"((?:[^"\\]|\\.)*)"'
 _MESSAGE = re.compile(rf'"(?:message|msg|log|textPayload|MESSAGE|@message)"{_STRING}')
 _SEVERITY = re.compile(rf'"error_severity"{_STRING}')
 _STATE = re.compile(r'"(?:state_code|sql_state_code|sqlerrcode)" ?: ?"([0-9A-Z]{5})"')
 _SUBSYSTEM = re.compile(rf'"subsystem"{_STRING}')
+
+
+EVENTS = (
+    r'^"?(?:Level|Ebene|Niveau|Livello|Nivel)"?[,;\t].*\b(?:Event ID|Ereignis-ID|ID)\b|"ProviderName"|^Event\[\d+\]'
+)
+"""The head of an event log of Windows: of the Event Viewer in some languages, of Get-WinEvent, of wevtutil."""
 
 
 def said(lines: Iterable[tuple[int, str]]) -> Iterator[Said]:

@@ -8,7 +8,7 @@ toast_internals.c); glibc, po/*.po, and musl, `strerror` of EIO and EROFS; Postg
 from __future__ import annotations
 
 SEVERITIES = (
-    "LOG|INFO|NOTICE|WARNING|ERROR|FATAL|PANIC|DEBUG[1-5]?"
+    "LOG|NOTICE|WARNING|ERROR|FATAL|PANIC|DEBUG[1-5]?"
     "|HINWEIS|WARNUNG|FEHLER|PANIK|ATTENTION|ERREUR|NOTIFICA|ATTENZIONE|ERRORE|FATALE|PANICO|ERRO|AVISO|PÂNICO"
     "|LOGG|NOTIS|VARNING|FEL|FATALT|BŁĄD|KATASTROFALNY|PANIKA|OSTRZEŻENIE|DZIENNIK|HATA|CHYBA|VAROVÁNÍ"
     "|СООБЩЕНИЕ|ЗАМЕЧАНИЕ|ПРЕДУПРЕЖДЕНИЕ|ОШИБКА|ВАЖНО|ПАНИКА|ОТЛАДКА"
@@ -54,7 +54,7 @@ DAMAGED = (
 )
 """A page or a value is damaged, or a file ends before a page."""
 EIO = (
-    "Input/output error|(?:Remote )?I/O error|Structure needs cleaning|No such device(?: or address)?|"
+    "Input/output error|(?:Remote )?I/O error|Structure needs cleaning|"
     "Eingabe-/Ausgabefehler|Error de entrada/salida|Erreur d['’]entrée/sortie|"
     "Errore di input/output|入力/出力エラーです|입력/출력 오류|Ошибка ввода/вывода|In/ut-fel|"
     "Помилка введення-виведення|"
@@ -62,7 +62,7 @@ EIO = (
     "Invoer-/uitvoerfout|I/O-virhe|Inddata/uddata-fejl|Inn/ut-feil|Kimeneti/bemeneti hiba|Lỗi vào/ra|"
     "Σφάλμα εισόδου/εξόδου"
 )
-"""The device did not read or write (`EIO`), is gone, or its file system broke."""
+"""The device did not read or write (`EIO`), or its file system broke."""
 EROFS = (
     "Read-only file system|Das Dateisystem ist nur lesbar|Sistema de ficheros de sólo lectura|"
     "Système de fichiers accessible en lecture seulement|File system in sola lettura|読み込み専用ファイルシステムです|"

@@ -8,7 +8,7 @@ from itertools import pairwise
 from typing import TYPE_CHECKING
 
 from fathom.diagnose.azure import of_database
-from fathom.diagnose.messages import CSV, STAMP
+from fathom.diagnose.messages import CSV, EVENTS, STAMP
 from fathom.diagnose.postgresql_words import LABELS, SEVERITIES
 from fathom.diagnose.recipes import GET_STAT
 from fathom.diagnose.tables import WRAPPED_RULER
@@ -183,7 +183,7 @@ _STRANGERS: tuple[tuple[Callable[[Head], bool], str, str], ...] = (
                   r'"err_symbol" ?: ?"|"subsystem" ?: ?"(InnoDB|Server|Repl)"'),
      "this is an error log of MySQL or MariaDB, which does not tell how long requests take",
      f"record the server's disks in the slow time: {_LINUX}"),
-    (_first_lines(rf"^{STAMP}.*?\b{_LEVELS}\s?:  |^{_LEVELS}\s?:  \S|"
+    (_first_lines(rf"^{STAMP}.*?\b{_LEVELS}\s?:  |^(LOG|WARNING|ERROR|FATAL|PANIC|DETAIL|STATEMENT|HINT|CONTEXT):  \S|"
                   rf"\bpostgres(\.\d+)?\]?(\[\d+\])?: .*\b{_LEVELS}\s?:  |"
                   rf'"(message|log)" ?: ?"{STAMP}.*?\b{_LEVELS}\s?:  |'
                   rf",{_LEVELS},[0-9A-Z]{{5}},|{CSV}|"
@@ -201,8 +201,7 @@ _STRANGERS: tuple[tuple[Callable[[Head], bool], str, str], ...] = (
     (_first_lines(r"^\|? ?Aborted_clients\s"),
      "these are counters of MySQL or MariaDB (mysqladmin, SHOW GLOBAL STATUS), which are not read",
      f"record the server's disks in the same time: {_LINUX}"),
-    (_first_lines(r'^"?(Level|Ebene|Niveau|Livello|Nivel)"?[,;\t].*\b(Event ID|Ereignis-ID|ID)\b|'
-                  r'"ProviderName"|^Event\[\d+\]'),
+    (_first_lines(EVENTS),
      "this is an event log of Windows, without performance counters",
      "record counters: `fathom record --print windows`"),
     (_first_lines(r"^\[ *\d+\.\d{6}\] |^\[\w{3} \w{3} +\d+ [\d:]{8} \d{4}\] |^\S+( +\d+ [\d:]{8})? \S+ kernel: "),

@@ -73,8 +73,25 @@ _PORTS = (
 """Drivers of storport's, whose event 129 is a reset; of others it is something else."""
 _DEVICE_ERRORS = "21|23|27|29|30|31|55|59|64|121|433|483|1117|1127|1167|1392|1393"
 """Windows' errors of a device, or of the way to it."""
-_ERROR_WORD = r"(?i:error|fehler|erreur|errore|erro|ошибка\w*|エラー|错误|오류|錯誤)"
-_SQL_ERROR = r"(?:^|\s|\")[^\W\d_]+\s?[:：]\s?(?:{numbers})[,，、]\s?[^\W\d_]+\s?[:：]\s?(?:{severities})\b"
+_ERROR_WORD = "|".join(
+    f"(?<={word})"
+    for word in (
+        "rror ",
+        "ehler ",
+        "rreur ",
+        "rrore ",
+        " erro ",
+        "шибка ",
+        "エラー ",
+        "エラー",
+        "错误 ",
+        "错误",
+        "오류 ",
+        "錯誤 ",
+    )
+)
+"""The ends of "error" in the languages of SQL Server, before a number."""
+_SQL_ERROR = r"[:：]\s?(?:{numbers})[,，、]\s?[^\W\d_]+\s?[:：]\s?(?:{severities})\b"
 """`Error: 823, Severity: 24`, in whatever language."""
 _DEVICE, _DATA = "a device that fails", "damaged data or I/O that failed"
 _REPLACE = (
@@ -96,11 +113,11 @@ _KINDS = (
         (
             r"SMART overall-health self-assessment test result: (?!PASSED)",
             r"SMART Health Status: (?!OK)",
-            r"\bFAILING_NOW\b",
+            r"FAILING_NOW\b",
             # A warning of 2 is the temperature alone.
             r"(?i:critical.warning\s*:\s*(?:0x)?0*(?!2\b)[1-9a-f])",
             r"(?i:media(?: and data integrity |_)errors\s*:\s*[1-9])",
-            r"\b(?:Current_Pending_Sector|Offline_Uncorrectable)\b.*\s[1-9]\d*\s*$",
+            r"(?:Current_Pending_Sector|Offline_Uncorrectable)\b.*\s[1-9]\d*\s*$",
             r"has a bad block",
         ),
     ),
@@ -149,14 +166,16 @@ _KINDS = (
             _SQL_ERROR.format(numbers="823|824|825", severities=r"1\d|2\d"),
             # 605 at a severity of 12 is of a read without locks.
             _SQL_ERROR.format(numbers="605|9001", severities=r"2\d"),
-            _event(r"MSSQL(?:SERVER|\$\w+)", "605|823|824|825|9001"),
+            r"MSSQL(?:SERVER|\$\w+)\"?[,;\t]\"?(?:605|823|824|825|9001)\"?[,;\t]",
+            r"\"(?:605|823|824|825|9001)\"[,;\t](?:\"[^\"]*\"[,;\t])?\"MSSQL",
             r"threatens database integrity",
             r"succeeded after failing \d+ time\(s\) with error",
             # A backup's own target is not the data.
-            rf"^(?!.*Backup)(?=.*(?:\bspid\d|SQL ?Server)).*{_ERROR_WORD}\s?(?:{_DEVICE_ERRORS})\s?\(",
+            rf"spid\w+\s+(?!\s|Backup).*(?=[1-9]\d{{1,3}}\s?\()(?:{_ERROR_WORD})(?:{_DEVICE_ERRORS})\s?\(",
+            rf"operating system returned error (?:{_DEVICE_ERRORS})\s?\(",
             r"Write error during log flush|Schreibfehler während der Protokollleerung",
-            r"\bDBCC CHECK\w+ .*(?:found [1-9]\d* errors|hat [1-9]\d* Fehler gefunden)",
-            r"\bCHECK\w+ found (?:[1-9]\d* allocation|\d+ allocation errors and [1-9]\d* consistency) errors",
+            r"DBCC CHECK\w+ .*(?:found [1-9]\d* errors|hat [1-9]\d* Fehler gefunden)",
+            r"CHECK\w+ found (?:[1-9]\d* allocation|\d+ allocation errors and [1-9]\d* consistency) errors",
         ),
     ),
     _Kind(

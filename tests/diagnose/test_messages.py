@@ -93,6 +93,8 @@ FINE = {
     "a statement in csvlog": f'{CSV}ERROR,23505,"duplicate",,,,,,"INSERT\n{KERNEL}\n",,,"psql","client backend",,0\n',
     "a statement in JSON": '{"timestamp":"2026-03-02 09:00:00 UTC","error_severity":"ERROR","state_code":"23505",'
     f'"message":"duplicate key","statement":"INSERT \'{KERNEL}\'"}}\n',
+    "a statement that Docker collected": json.dumps({"log": f"{AT}LOG:  statement: insert into t values ('\n"}) + "\n"
+    f"{json.dumps({'log': chr(9) + KERNEL})}\n",
     "a slow statement": f"# User@Host: a[a] @ []\n# Query_time: 12.5  Lock_time: 0.1\nselect '{KERNEL}';\n",
     "a general log": "2026-03-02T10:00:00.1Z 0 [Note] on\n"
     f"2026-03-02T10:00:03.123456Z\t   12 Query\tselect '{KERNEL}'\n",

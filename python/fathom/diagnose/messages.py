@@ -75,8 +75,8 @@ def said(lines: Iterable[tuple[int, str]]) -> Iterator[Said]:
             # A record of csvlog goes on until its quotes are closed.
             quoted = line.count('"') % 2 == 0
             continue
-        if _DOCUMENT.match(line) and (found := list(_of_document(number, line))):
-            yield from found
+        if _DOCUMENT.match(line) and _MESSAGE.search(line):
+            yield from _of_document(number, line)
             continue
         if record := _CSV.match(line):
             quoted = line.count('"') % 2 == 1
@@ -106,15 +106,20 @@ def said(lines: Iterable[tuple[int, str]]) -> Iterator[Said]:
 def _of_document(number: int, line: str) -> Iterator[Said]:
     """Messages within a line of JSON: of PostgreSQL and MySQL themselves, or of what collects lines."""
     found = [_unescaped(each) for each in _MESSAGE.findall(line)]
-    severity, state, subsystem = _SEVERITY.search(line), _STATE.search(line), _SUBSYSTEM.search(line)
+    severity, subsystem, states = _SEVERITY.search(line), _SUBSYSTEM.search(line), _STATE.findall(line)
+    # A document of several messages does not tell here which state is whose.
+    state = states[0] if len(states) == 1 else ""
     for text in found:
         if severity is not None and len(found) <= 2:
             if text and text != "record":
-                yield Said(number, line, f"{severity[1]}:  {text}", text, True, state[1] if state else "")
+                yield Said(number, line, f"{severity[1]}:  {text}", text, True, state)
+            continue
+        if text.startswith("\t"):
+            # What collects lines puts each line of a message into a document of its own.
             continue
         whole = f"[{_unescaped(subsystem[1])}] {text}" if subsystem is not None else text
         for each in said(enumerate(whole.split("\n"))):
-            yield each._replace(line=number, raw=line, state=each.state or (state[1] if state else ""))
+            yield each._replace(line=number, raw=line, state=each.state or state)
 
 
 def _unescaped(text: str) -> str:

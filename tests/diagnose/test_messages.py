@@ -139,6 +139,7 @@ def test_a_provider_s_server_is_not_to_be_copied(tmp_path: Path) -> None:
     remedy = str(refusal(tmp_path / "log", NAMED["RDS"][0]).remedy)
     assert "data directory" not in remedy
     assert "smartctl" not in remedy
+    assert "server's disks" not in remedy
 
 
 def test_a_failed_read_is_no_failed_fsync(tmp_path: Path) -> None:

@@ -122,6 +122,14 @@ CASES = {
         '{"value": [{"id": "/subscriptions/S/providers/Microsoft.DBforPostgreSQL/f/a", "timeseries": []}]}\n',
         "database that Azure runs", "postgresql",
     ),
+    "PostgreSQL of RDS": (
+        "2026-03-02 10:00:03 UTC::@:[512]:LOG:  checkpoint starting: time\n", "PostgreSQL that AWS runs",
+        "--print aws",
+    ),
+    "Azure SQL Database": (
+        '{"value": [{"id": "/subscriptions/S/providers/Microsoft.Sql/servers/s/databases/d", "timeseries": []}]}\n',
+        "database that Azure runs", "sys.dm_db_wait_stats",
+    ),
     "Cloud SQL": (
         '{"timeSeries": [{"metric": {"type": "cloudsql.googleapis.com/database/disk/read_ops_count"}}]}\n', "Cloud SQL",
         "postgresql",

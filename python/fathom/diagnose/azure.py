@@ -38,12 +38,9 @@ _NAMES = re.compile(
 )
 
 
-_DATABASE = re.compile(r"providers/Microsoft\.(?:DBfor\w+|Sql)/", re.I)
-
-
-def of_database(text: str) -> bool:
+def of_database(text: str, service: str = r"(?:DBfor\w+|Sql)") -> bool:
     """Whether a text names a database that Azure runs: such metrics tell no latency of its disks."""
-    return _DATABASE.search(text) is not None
+    return re.search(rf"providers/Microsoft\.{service}/", text, re.I) is not None
 
 
 def metric_in(text: str) -> str | None:

@@ -129,11 +129,11 @@ def _unescaped(text: str) -> str:
         return text
 
 
-_MANAGED = re.compile(
-    r":[^:@\s]*@[^:\s]*:\[\d+\]:\w+:  |\bUTC-[0-9a-f]+\.[0-9a-f]+-\w+:  |cloudsql\.googleapis\.com|"
-    r'"LogicalServerName"'
-)
-"""Forms that RDS and Aurora, Azure and Google Cloud give their PostgreSQL's lines."""
+OF_RDS = r":[^:@\s]*@[^:\s]*:\[\d+\]:\w+:  "
+OF_AZURE = r'\bUTC-[0-9a-f]+\.[0-9a-f]+-\w+:  |"LogicalServerName"|"category" ?: ?"PostgreSQL'
+OF_GOOGLE = r"cloudsql\.googleapis\.com%2Fpostgres"
+"""Forms that RDS and Aurora, Azure and Google Cloud give the lines of their PostgreSQL."""
+_MANAGED = re.compile(f"{OF_RDS}|{OF_AZURE}|{OF_GOOGLE}")
 
 
 def managed(message: Said) -> bool:

@@ -8,7 +8,7 @@ from itertools import pairwise
 from typing import TYPE_CHECKING
 
 from fathom.diagnose.azure import of_database
-from fathom.diagnose.messages import CSV, EVENTS, STAMP
+from fathom.diagnose.messages import CSV, EVENTS, OF_AZURE, OF_GOOGLE, OF_RDS, STAMP
 from fathom.diagnose.postgresql_words import LABELS, SEVERITIES
 from fathom.diagnose.recipes import GET_STAT
 from fathom.diagnose.tables import WRAPPED_RULER
@@ -47,9 +47,15 @@ _COMMAS = (
     "script"
 )
 _SNAPSHOTS = "record snapshots with commas between columns: `fathom record --print sqlserver`"
-_OF_SERVICE = (
-    "record the database's own statistics, which its service lets you read: `fathom record --print postgresql`, or "
-    "`--print sqlserver`"
+_OF_POSTGRESQL = "record the database's own statistics: `fathom record --print postgresql`"
+_OF_AZURE_SQL = (
+    "record the database's own statistics: `fathom record --print sqlserver`; where there is no sys.master_files "
+    "(Azure SQL Database), without that join, with database_id and file_id, and with sys.dm_db_wait_stats"
+)
+"""Microsoft, sys.master_files and sys.dm_db_wait_stats: "Applies to"."""
+_OF_CLOUD_SQL = (
+    "record the database's own statistics: `fathom record --print postgresql`, or `--print sqlserver`; of MySQL none "
+    "are read"
 )
 
 
@@ -172,10 +178,15 @@ _STRANGERS: tuple[tuple[Callable[[Head], bool], str, str], ...] = (
     (_first_lines(r'"(AlignedStartTime|MetricList)"\s*:'),
      "this is Performance Insights' load: how many sessions waited for what, not how long requests take",
      "record the volume's metrics: `fathom record --print aws` with DATABASE=; give Enhanced Monitoring beside them"),
+    (lambda head: '"timeseries"' in head.text and of_database(head.text, "DBforPostgreSQL"),
+     "these are metrics of a database that Azure runs, which tell no latency of its disks", _OF_POSTGRESQL),
+    (lambda head: '"timeseries"' in head.text and of_database(head.text, "Sql"),
+     "these are metrics of a database that Azure runs, which tell no latency of its disks", _OF_AZURE_SQL),
     (lambda head: '"timeseries"' in head.text and of_database(head.text),
-     "these are metrics of a database that Azure runs, which tell no latency of its disks", _OF_SERVICE),
+     "these are metrics of a database that Azure runs, which tell no latency of its disks",
+     "statistics of MySQL and MariaDB are not read: compare these metrics with what the service allows"),
     (lambda head: '"timeSeries"' in head.text and "cloudsql.googleapis.com/" in head.text,
-     "these are metrics of Cloud SQL, which tell no latency of its disks", _OF_SERVICE),
+     "these are metrics of Cloud SQL, which tell no latency of its disks", _OF_CLOUD_SQL),
     (_first_lines(r"\bpage_cleaner: \d+ms intended loop took", _MANY),
      "this is an error log of MySQL or MariaDB: page_cleaner reports late writes of pages, not what the disks did",
      f"record the server's disks in the slow time: {_LINUX}"),
@@ -183,6 +194,12 @@ _STRANGERS: tuple[tuple[Callable[[Head], bool], str, str], ...] = (
                   r'"err_symbol" ?: ?"|"subsystem" ?: ?"(InnoDB|Server|Repl)"'),
      "this is an error log of MySQL or MariaDB, which does not tell how long requests take",
      f"record the server's disks in the slow time: {_LINUX}"),
+    (_first_lines(OF_RDS),
+     "this is the log of messages of a PostgreSQL that AWS runs: it tells what statements took, not what the disks did",
+     "record its statistics (`fathom record --print postgresql`) and its volume (`fathom record --print aws`)"),
+    (_first_lines(rf"{OF_AZURE}|{OF_GOOGLE}"),
+     "this is the log of messages of a PostgreSQL that a provider runs: it tells what statements took, not the disks",
+     "record its statistics (`fathom record --print postgresql`)"),
     (_first_lines(rf"^{STAMP}.*?\b{_LEVELS}\s?:  |^(LOG|WARNING|ERROR|FATAL|PANIC|DETAIL|STATEMENT|HINT|CONTEXT):  \S|"
                   rf"\bpostgres(\.\d+)?\]?(\[\d+\])?: .*\b{_LEVELS}\s?:  |"
                   rf'"(message|log)" ?: ?"{STAMP}.*?\b{_LEVELS}\s?:  |'

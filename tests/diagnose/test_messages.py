@@ -22,11 +22,11 @@ NAMED = {
         "2026-03-02T10:00:03.1Z 0 [ERROR] [MY-013622] [InnoDB] [FATAL] fsync() returned EIO, aborting.\n", "dump what",
     ),
     "MySQL as JSON": (
-        json.dumps({**MYSQL, "msg": "Operating system error number 5 in a file operation."}) + "\n", "dump what",
+        json.dumps({"msg": "Operating system error number 5 in a file operation.", **MYSQL}) + "\n", "dump what",
     ),
     "behind page_cleaner": (
-        json.dumps({**MYSQL, "msg": "page_cleaner: 1000ms intended loop took 12345ms."}) + "\n"
-        + json.dumps({**MYSQL, "msg": "fsync() returned EIO, aborting."}) + "\n", "dump what",
+        json.dumps({"msg": "page_cleaner: 1000ms intended loop took 12345ms.", **MYSQL}) + "\n"
+        + json.dumps({"msg": "fsync() returned EIO, aborting.", **MYSQL}) + "\n", "dump what",
     ),
     "17053": (f"{SQL}E:\\a.ldf: Operating system error 1117(an I/O device error.) encountered.\n", "DBCC CHECKDB"),
     "17053 in German": (f"{SQL}SQLServerLogMgr::LogWriter: Ein Betriebssystemfehler 21(Das Gerät ist nicht bereit)\n",
@@ -57,6 +57,10 @@ NAMED = {
     "a chunk": (f"{AT}ERROR:  missing chunk number 0 for toast value 123 in pg_toast_2619\n", "pg_checksums"),
     "a page that is not there": (
         f'{AT}ERROR:  could not read block 5 in file "base/1": read only 0 of 8192 bytes\n', "pg_checksums",
+    ),
+    "an index": (f'{AT}ERROR:  index "a_pkey" contains unexpected zero page at block 0\n', "pg_amcheck"),
+    "a page of MariaDB": (
+        "2026-03-02 10:00:03 0 [ERROR] InnoDB: page 3 of './a.ibd': Page read from tablespace is corrupted.\n", "dump",
     ),
     "no writes": (f'{AT}ERROR:  could not extend file "base/1": Read-only file system\n', "first error in dmesg"),
     "a failed read": (f'{AT}ERROR:  could not read block 4 in file "base/1": Input/output error\n', "did not read"),

@@ -3,8 +3,8 @@
 Sources: NVM Express Base Specification, SMART / Health Information log, and smartctl(8); messages of Linux's block
 layer, NVMe, md and file systems; Microsoft: events 7, 11, 15, 51, 52, 153, 154 and 157 of disks, 129 of storport's
 drivers, 55 of NTFS, MSSQLSERVER_605, _823, _824, _825, _9001 and _17053, "System Error Codes", DBCC CHECKDB; PostgreSQL
-documentation, `data_sync_retry` and `ignore_checksum_failure`; MySQL, storage/innobase/os/os0file.cc, and reference
-manual, "Forcing InnoDB Recovery".
+documentation, `data_sync_retry` and `ignore_checksum_failure`; MySQL, storage/innobase/os/os0file.cc (of MariaDB also
+ut/ut0ut.cc), and reference manual, "Forcing InnoDB Recovery".
 """
 
 # ruff: noqa: RUF001 - punctuation of other scripts is meant
@@ -216,6 +216,7 @@ _KINDS = (
         "smartctl -a), restore what is damaged, and put no load on it",
         (
             r"InnoDB.*(?:[Dd]atabase page corruption|page checksum mismatch|fsync\(\) returned )",
+            r"InnoDB.*Page read from tablespace is corrupted",
             r"InnoDB.*[Oo]perating system error number (?:5|23|30|1117)\b",
         ),
     ),

@@ -1,7 +1,8 @@
 """What PostgreSQL and the C library write when data is damaged or a device fails, in the languages they have.
 
-Sources: PostgreSQL 15, src/backend/po/*.po (severities, labels, and the messages of md.c, bufmgr.c, bufpage.c, fd.c and
-toast_internals.c); glibc, po/*.po, and musl, `strerror` of EIO and EROFS; PostgreSQL documentation, "Error Codes".
+Sources: PostgreSQL 15, src/backend/po/*.po (severities, labels, and the messages of md.c, bufmgr.c, bufpage.c, fd.c,
+toast_internals.c, nbtpage.c, slru.c and xlog.c); glibc, po/*.po, and musl, `strerror` of EIO and EROFS; PostgreSQL
+documentation, "Error Codes".
 """
 
 # ruff: noqa: RUF001 - letters of other scripts are meant
@@ -50,9 +51,11 @@ DAMAGED = (
     r"\d+ 블[럭록].*\d+ / \d+ 바이트만 읽음|"
     r"не удалось прочитать.*прочитано байт: \d+ из \d+|kunde inte läsa.*läste bara \d+ av \d+ byte|"
     r"не вдалося прочитати.*прочитано лише \d+ з \d+ байт|无法读取.*只读取了\d+字节的\d+|"
-    r"(?:missing|unexpected) chunk number \d+ .*for toast value"
+    r"(?:missing|unexpected) chunk number \d+ .*for toast value|corrupted page pointers|"
+    r'index ".*" contains (?:unexpected zero|corrupted) page|incorrect checksum in control file|'
+    r"could not access status of transaction"
 )
-"""A page or a value is damaged, or a file ends before a page."""
+"""A page, a value or a file of the server is damaged, or a file ends before a page."""
 EIO = (
     "Input/output error|(?:Remote )?I/O error|Structure needs cleaning|"
     "Eingabe-/Ausgabefehler|Error de entrada/salida|Erreur d['’]entrée/sortie|"

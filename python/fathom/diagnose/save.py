@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from contextlib import suppress
 from pathlib import Path
 
 import polars as pl
@@ -12,6 +11,7 @@ from fathom.diagnose.metrics import METRICS
 from fathom.errors import FathomError, UsageError
 from fathom.report.csvfile import safe_field
 from fathom.report.plain import one_line, plain
+from fathom.whole import whole
 
 ENDINGS = (".parquet", ".csv")
 
@@ -27,16 +27,13 @@ def save(log: Log, path: Path) -> None:
     """
     if path.suffix.lower() not in ENDINGS:
         raise UsageError(f"--table {path}: neither {' nor '.join(ENDINGS)}", "choose one of these endings")
-    unfinished = path.with_name(f".{path.name}.unfinished")
     try:
-        if path.suffix.lower() == ".parquet":
-            log.samples.sink_parquet(unfinished, compression="zstd")
-        else:
-            _safe(log).sink_csv(unfinished, datetime_format="%Y-%m-%dT%H:%M:%S%.9fZ")
-        unfinished.replace(path)
+        with whole(path) as place:
+            if path.suffix.lower() == ".parquet":
+                log.samples.sink_parquet(place, compression="zstd")
+            else:
+                _safe(log).sink_csv(place, datetime_format="%Y-%m-%dT%H:%M:%S%.9fZ")
     except OSError as problem:
-        with suppress(OSError):
-            unfinished.unlink(missing_ok=True)
         what = problem.strerror or str(problem)
         raise FathomError(f"{path}: cannot write: {what}", "choose an existing folder with free space") from None
 

@@ -47,8 +47,8 @@ class Report:
         Raises:
             OSError: the file cannot be written.
         """
-        from fathom.report.files import write_whole
         from fathom.report.page import html
+        from fathom.whole import write_whole
 
         return write_whole(out, html(self.document).encode())
 

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import io
-import os
 from collections.abc import Sequence
 from pathlib import Path
 
 from fathom.report.csvfile import csv_bytes, exported
 from fathom.report.document import Chart, Document, Table
+from fathom.whole import write_whole
 
 TABLE_FORMATS = ("csv", "parquet")
 CHART_FORMATS = ("svg", "png")
@@ -66,14 +66,3 @@ def parquet_bytes(table: Table) -> bytes:
 def page_at(out: Path, name: str) -> Path:
     """The file of a page; in a directory it is called `name`."""
     return out / name if out.is_dir() else out
-
-
-def write_whole(path: Path, content: bytes) -> Path:
-    """Writes a file under a temporary name and puts it in place: a reader never sees half of it."""
-    partial = path.with_name(f".{path.name}.{os.getpid()}")
-    try:
-        partial.write_bytes(content)
-        partial.replace(path)
-    finally:
-        partial.unlink(missing_ok=True)
-    return path

@@ -29,8 +29,9 @@ def render(diagnosis: Diagnosis, out: Path, *, compare: Sequence[str] = (), anon
         OSError: the file cannot be written.
     """
     from fathom.diagnose.report.build import build
-    from fathom.report.files import page_at, write_whole
+    from fathom.report.files import page_at
     from fathom.report.page import html
+    from fathom.whole import write_whole
 
     place = page_at(out, NAME)
     page = html(build(diagnosis, compare=compare, anonymise=anonymise), scripted=False)

@@ -13,7 +13,7 @@ from pathlib import Path
 
 @contextmanager
 def whole(path: Path) -> Iterator[Path]:
-    """Where to write what is to be in a file, which has it from the end of the block on: a reader never sees half of it.
+    """Where to write what is to be in a file, which has it from the end of the block on: a reader sees all or nothing.
 
     A link is followed. Devices and pipes stay what they are: what was written goes through them.
 

@@ -257,6 +257,14 @@ def verified(made: dict[str, File], root: Path, extra: dict[str, str]) -> str:
 needs_analyze = pytest.mark.skipif(shutil.which("systemd-analyze") is None, reason="systemd is not installed")
 
 
+@pytest.mark.parametrize(
+    ("socket", "place"), [("run/n.sock", "/etc/fathom/run/n.sock"), ("/run/n.sock", "/run/n.sock")]
+)
+def test_units_reach_the_daemon_where_its_settings_put_the_socket(socket: str, place: str) -> None:
+    made = files("systemd", {**CACHED, "exports": {"a": {"volume": "data"}}, "daemon": {"socket": socket}})
+    assert f'nbd-client -unix "{place}" ' in made["system/fathom-nbd-a.service"].text
+
+
 @needs_analyze
 def test_units_are_sound_to_systemd(tmp_path: Path) -> None:
     made = files("systemd", CACHED, mounts={EVIL: "/srv/it's 100% data"}, units=("postgresql.service",))

@@ -66,10 +66,10 @@ def test_what_a_level_sets_is_exported_and_nothing_else(study: Path) -> None:
 @pytest.mark.parametrize(
     ("levels", "what", "remedy"),
     [
-        ({}, "its volumes depend on storage", '--variant "storage=stripe", or "one", or "io2, large"'),
-        ({"workload.rate": "1000"}, "its volumes also depend on storage", '--variant "storage=stripe"'),
-        ({"storage": "two"}, "no such level", '--variant "storage=stripe", or "one", or "io2, large"'),
-        ({"stripes": "one"}, "no such factor", '--variant "workload.rate=1000", or "2000"'),
+        ({}, "its volumes depend on storage", "--variant storage=stripe, or storage=one, or 'storage=io2, large'"),
+        ({"workload.rate": "1000"}, "its volumes also depend on storage", "--variant storage=stripe"),
+        ({"storage": "two"}, "no such level", "--variant storage=stripe, or storage=one, or 'storage=io2, large'"),
+        ({"stripes": "one"}, "no such factor", "--variant workload.rate=1000, or workload.rate=2000"),
     ],
 )
 def test_levels_that_leave_the_volumes_open_are_refused(

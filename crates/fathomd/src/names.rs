@@ -28,6 +28,19 @@ pub struct Names {
     known: RefCell<BTreeMap<usize, (Identity, bool)>>,
 }
 
+/// What to do before a file is copied that was removed, with a command for a shell.
+fn before_a_copy(settings: &Path, tells: bool) -> String {
+    if !tells {
+        return "wait until no cache holds writes (there is no `status` socket to drain them by): \
+                fathomd_writeback_dirty_bytes of `metrics` is 0 then, or several times `lag_target` have passed"
+            .to_owned();
+    }
+    let settings = settings.to_string_lossy();
+    // No path of a file that was opened has a NUL.
+    let settings = shlex::try_quote(&settings).unwrap_or_else(|_| settings.clone());
+    format!("drain the caches (fathom volume drain {settings}) and wait for its end")
+}
+
 /// What was seen at one moment.
 struct Seen {
     /// The regular file that each name leads to.
@@ -39,13 +52,7 @@ struct Seen {
 impl Names {
     /// `settings`: the daemon's file. `tells`: whether it has a status socket, which `fathom volume drain` asks.
     pub fn new(files: Vec<(String, PathBuf)>, ring: Ring, settings: &Path, tells: bool) -> Self {
-        let before_a_copy = if tells {
-            format!("drain the caches (fathom volume drain {}) and wait for its end", settings.display())
-        } else {
-            "wait until no cache holds writes (there is no `status` socket to drain them by): \
-             fathomd_writeback_dirty_bytes of `metrics` is 0 then, or several times `lag_target` have passed"
-                .to_owned()
-        };
+        let before_a_copy = before_a_copy(settings, tells);
         Self { files, ring, before_a_copy, known: RefCell::default() }
     }
 
@@ -103,4 +110,19 @@ fn see(paths: &[PathBuf]) -> Seen {
     let open = descriptors
         .filter_map(|entry| Some((of(&entry.path())?, entry.file_name().to_string_lossy().into_owned())));
     Seen { at: paths.iter().map(|path| of(path)).collect(), open: open.collect() }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::path::Path;
+
+    #[test]
+    fn the_command_before_a_copy_is_one_that_a_shell_takes() {
+        let told = super::before_a_copy(Path::new("/etc/a b/it's.toml"), true);
+        assert!(told.contains("fathom volume drain \"/etc/a b/it's.toml\""), "{told}");
+        assert!(
+            super::before_a_copy(Path::new("/etc/fathom/fathomd.toml"), true)
+                .contains("drain /etc/fathom/fathomd.toml)")
+        );
+    }
 }

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shlex
 from collections.abc import Sequence
 
 import typer
@@ -60,8 +61,9 @@ def _check_place(found: Campaign, rounds: int, engine: Engine) -> None:
         return
     place = campaign.settle_place(found.directory, None)
     if not place.is_dir() or environment.fingerprint(environment.capture(place, engine)) != began:
+        here = str(found.directory)
+        there = ("fathom", "run", f"{here}/study.toml", "--rounds", str(rounds), "--out", here)
         raise CampaignError(
             f"{found.directory}: began on another machine, kernel or disk and cannot be extended here",
-            f"run `fathom run {found.directory}/study.toml --rounds {rounds} --out {found.directory}` there, "
-            "then compare again without --rounds",
+            f"run `{shlex.join(there)}` there, then compare again without --rounds",
         )

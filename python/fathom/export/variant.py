@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -105,13 +106,13 @@ def _exported(variant: Mapping[str, Any]) -> tuple[tuple[str, ...], dict[str, An
 
 
 def _factors(study: Mapping[str, Any], factors: Sequence[str] | Mapping[str, Any]) -> str:
-    """Factors with their levels, a line each: `--variant "storage=stripe", or "io2"`."""
+    """Factors with their levels, a line each, quoted for a shell: `--variant storage='two stripes', or storage=io2`."""
     if not factors:
         return "the study has no factors: leave --variant out"
     lines = []
     for factor in factors:
-        first, *others = map(_written, study["factors"][factor])
-        lines.append(f'--variant "{factor}={first}"' + "".join(f', or "{other}"' for other in others))
+        levels = (shlex.quote(f"{factor}={_written(level)}") for level in study["factors"][factor])
+        lines.append(f"--variant {', or '.join(levels)}")
     return "\n        ".join(["choose:", *lines] if len(lines) > 1 else lines)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -59,7 +60,7 @@ def look(path: Path) -> Storage:
         if not directory.is_dir():
             raise UsageError(
                 f"{path}: not a directory, and a scratch file needs one",
-                f"`fathom probe {directory.parent}` probes the disk that it is on",
+                f"`fathom probe {shlex.quote(str(directory.parent))}` probes the disk that it is on",
             )
         system = mounts.file_system(directory)
     except OSError as problem:

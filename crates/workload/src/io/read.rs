@@ -177,7 +177,7 @@ fn read_phases(section: &mut Section<'_>, base: &Profile) -> Vec<Phase> {
         if is_open(&profile) != is_open(base) {
             table.error_at(
                 "rate",
-                "the other phases have no arrival rate",
+                "a phase's rate takes the place of the workload's, and that has none",
                 "give the whole workload a `rate`",
             );
         }

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import shlex
 import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -181,7 +182,7 @@ def _study(diagnosis: Diagnosis, out: Path) -> str:
     from fathom.diagnose.study import write_study
 
     place = write_study(diagnosis, out)
-    return f"study: {place}; fathom simulate {place}"
+    return f"study: {place}; fathom simulate {shlex.quote(str(place))}"
 
 
 def _tell(written: list[str], *, quiet: bool) -> None:

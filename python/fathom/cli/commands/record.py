@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from pathlib import Path
 from typing import Annotated
 
@@ -62,7 +63,7 @@ def record(
     from fathom.host.recorder import record as run
 
     looks = run(out, interval, seconds, postgresql, None if quiet else note)
-    note(f"{looks} looks in {out}; fathom diagnose {out}")
+    note(f"{looks} looks in {out}; fathom diagnose {shlex.quote(str(out))}")
 
 
 COMMAND = Command(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 import subprocess
 from pathlib import Path
 from typing import Annotated
@@ -24,7 +25,7 @@ def create(settings: Settings) -> None:
 
     done = subprocess.run([program(), "--create", str(settings)], check=False)
     if done.returncode == 0:
-        note(f"the volumes of {settings} are made; serve them with: fathom volume serve {settings}")
+        note(f"the volumes of {settings} are made; serve them with: fathom volume serve {shlex.quote(str(settings))}")
     raise typer.Exit(done.returncode)
 
 

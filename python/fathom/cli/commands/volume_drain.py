@@ -17,9 +17,9 @@ def drain(
 ) -> None:
     """Wait until the backing volumes hold everything answered so far.
 
-    Afterwards you can take a snapshot of them, or stop the daemon: the stop then has little left to do. If devices
-    complete nothing for `stall_patience`, or the daemon does not answer, the command ends with exit code 4. With
-    `--stop` the daemon is stopped all the same.
+    Afterwards you can take a snapshot of them, or stop the daemon: the stop then has little left to do. If a cache is
+    fenced, devices complete nothing for `stall_patience`, or the daemon does not answer, the command ends with exit
+    code 4. With `--stop` the daemon is stopped all the same.
     """
     from fathom.cli.output import note
     from fathom.host import fathomd

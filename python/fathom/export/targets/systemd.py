@@ -38,6 +38,9 @@ KINDS = {
     "daemon": SERVED,
 }
 
+SETTINGS = PurePosixPath("/etc/fathom")
+"""Where the packaged units have the settings file, and relative paths of it begin."""
+
 CONNECTIONS = 4
 """Connections of the kernel's client to one export; more bring nothing on one daemon thread."""
 
@@ -175,7 +178,7 @@ def _connections(request: ExportRequest) -> int:
 
 
 def _attached(request: ExportRequest, daemon: str, name: str, device: str, alone: bool, connections: int) -> str:
-    socket = str(request.settings.daemon["socket"])
+    socket = str(SETTINGS / str(request.settings.daemon["socket"]))
     read_only = " -readonly" if request.settings.exports[name].get("read_only") else ""
     install = "\n[Install]\nWantedBy=multi-user.target\n" if alone else ""
     return (

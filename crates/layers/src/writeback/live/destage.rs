@@ -248,9 +248,11 @@ impl Live {
     pub fn pending_after(&self, point: Point) -> Pending {
         let state = self.state.borrow();
         let beyond = state.unplanned.iter().find(|record| record.first_seq > point.seq);
+        let bytes = state.completed.end.saturating_sub(point.end);
         Pending {
-            bytes: state.completed.end.saturating_sub(point.end),
-            epochs: state.epoch.saturating_sub(point.epoch + 1),
+            bytes,
+            // Flushes that cover nothing of it have nothing to lose.
+            epochs: if bytes == 0 { 0 } else { state.epoch.saturating_sub(point.epoch + 1) },
             age: beyond.map_or(0, |record| self.context.now() - record.born),
         }
     }

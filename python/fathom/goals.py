@@ -10,7 +10,9 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
+from fathom import lateness
 from fathom.errors import UsageError
+from fathom.lateness import Late
 from fathom.metrics import metric
 from fathom.results import Campaign, Level, Run
 from fathom.tail import Few, few
@@ -60,6 +62,8 @@ class Outcome:
         few: of an upper limit that all runs kept, why that shows nothing: too few requests lie beyond the percentile.
         sustained: whether the variant could do its load. What a queue that grows left of a limit ends with the run.
         repeated: how many of the runs failed first, and count by a further attempt.
+        late: of an upper limit on a latency, the worst lateness of the load generator in the runs that missed it, where
+            it is most of the latency in each of them: what the storage alone would have done is not known.
     """
 
     goal: Goal
@@ -71,6 +75,7 @@ class Outcome:
     few: Few | None = None
     sustained: bool = True
     repeated: int = 0
+    late: Late | None = None
 
     @property
     def kept(self) -> bool:
@@ -80,7 +85,7 @@ class Outcome:
     @property
     def untold(self) -> bool:
         """Whether it cannot be judged."""
-        return self.few is not None and self.sustained
+        return (self.few is not None or self.late is not None) and self.sustained
 
     @property
     def passed(self) -> bool:
@@ -163,7 +168,26 @@ def _outcome(goal: Goal, runs: list[Run]) -> Outcome:
     met = sum(goal.met(value) and not (upper and hidden(goal.metric, run)) for run, value in values)
     left_out = worst_left_out(goal.metric, (run for run, _ in values)) if upper else None
     untold = few(goal.metric, runs) if upper and met == len(runs) else None
-    return Outcome(goal, dict(runs[0].variant), worst, len(runs), met, left_out, untold)
+    late = _late(goal, runs) if upper and met < len(runs) and left_out is None else None
+    return Outcome(goal, dict(runs[0].variant), worst, len(runs), met, left_out, untold, late=late)
+
+
+def _late(goal: Goal, runs: list[Run]) -> Late | None:
+    """How late the load generator was in the runs that missed a limit on a latency, where that may be all of the miss.
+
+    Of the mean it is known what remains without it.
+    """
+    if allowed(goal.metric) is None:
+        return None
+    values = [(run, _value(run, goal.metric)) for run in runs]
+    if any(value is None for _, value in values):
+        return None
+    missed = [(run, value) for run, value in values if value is not None and not goal.met(value)]
+    found = lateness.of_all([run for run, _ in missed])
+    if found is None or goal.metric != "latency_ms":
+        return found
+    without = (value - (run.metrics.get("late_ms") or 0.0) for run, value in missed)
+    return found if all(map(goal.met, without)) else None
 
 
 def _value(run: Run, name: str) -> float | None:

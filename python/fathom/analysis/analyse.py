@@ -148,7 +148,9 @@ def analyse(campaign: Campaign) -> Analysis:
     analysis = replace(analysis, decision=made)
     return replace(
         analysis,
-        headline=" ".join([headline(analysis, study, tables, runs), *conditions(analysis, campaign.places, study)]),
+        headline=" ".join(
+            [headline(analysis, study, tables, runs), *conditions(analysis, campaign.places, study, runs)]
+        ),
         findings=advise(RuleInput(campaign, study, analysis, rules, spent, tables)),
     )
 

@@ -2,19 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from fathom.analysis.model import DECIDED, Analysis, Comparison, Verdict
 from fathom.analysis.repeated import Repeated
 from fathom.analysis.variants import given_names, label, variant_key
-from fathom.analysis.words import capital
-from fathom.results import Places
+from fathom.analysis.words import capital, milliseconds
+from fathom.lateness import late, mostly_late, worst
+from fathom.results import Places, Run
 
 
-def conditions(analysis: Analysis, places: Places | None, study: Mapping[str, Any]) -> list[str]:
+def conditions(
+    analysis: Analysis, places: Places | None, study: Mapping[str, Any], runs: Sequence[Run]
+) -> list[str]:
     """The sentences; none for an answer that holds as it stands."""
-    said = ["This holds only if the assumptions hold."] if _on_assumptions(analysis) else []
+    said = [remark] if (remark := _of_lateness(runs)) else []
+    said += ["This holds only if the assumptions hold."] if _on_assumptions(analysis) else []
     said += ["The two were not measured in turn."] if apart(analysis, places) else []
     goals = analysis.decision.goals
     told = [one.repeated for one in goals.standings if one.met] if goals is not None else []
@@ -30,6 +34,17 @@ def repeated_sentence(repeated: Repeated, study: Mapping[str, Any]) -> str:
 def apart(analysis: Analysis, places: Places | None) -> bool:
     """Whether a difference, or that there is none, was found between two sessions that were not measured in turn."""
     return places is not None and not places.in_turn and any(map(_answers, analysis.comparisons))
+
+
+def _of_lateness(runs: Sequence[Run]) -> str:
+    """That latencies are this machine's more than the storage's; empty where they are not."""
+    found = worst(one for run in runs if (one := late(run)) is not None and one.most)
+    if found is None:
+        return ""
+    count, of = len(mostly_late(runs)), sum(run.ok for run in runs)
+    which = "the run" if of == 1 else f"{count} of {of} runs"
+    by = f"{'' if count == 1 else 'up to '}{milliseconds(found.late_ms)}"
+    return f"In {which} most of the latency is this machine's, not the storage's: the load generator was late by {by}."
 
 
 def _on_assumptions(analysis: Analysis) -> bool:

@@ -25,8 +25,20 @@ from fathom.analysis.variants import (
     variant_key,
     without,
 )
-from fathom.analysis.words import capital, left_out, listed, milliseconds, number, quantity, short, subject, too_few
+from fathom.analysis.words import (
+    capital,
+    lateness,
+    left_out,
+    listed,
+    milliseconds,
+    number,
+    quantity,
+    short,
+    subject,
+    too_few,
+)
 from fathom.goals import Outcome, outcomes_of
+from fathom.lateness import worst
 from fathom.metrics import metric as metric_facts
 from fathom.results import Run
 from fathom.unanswered import STANDSTILL
@@ -151,6 +163,9 @@ def miss_words(outcome: Outcome) -> str:
         return f"{name} {too_few(outcome.few)} (goal: {goal.text})"
     if outcome.worst is None:
         return f"{name} was not measured (goal: {goal.text})"
+    if outcome.late is not None:
+        value = quantity(outcome.worst, metric_facts(goal.metric).unit)
+        return f"{name} is {value} (goal: {goal.text}), but {lateness(outcome.late)}"
     if goal.metric == STANDSTILL:
         return f"nothing was answered for {milliseconds(outcome.worst)} (goal: {goal.text})"
     if goal.met(outcome.worst):
@@ -193,6 +208,7 @@ def _thing(
             words,
             soonest(reserve for reserve in kept if reserve is not None),
             next(iter(of_variant(repeated, without(group[0].variant, loads))), None),
+            worst(outcome.late for outcome in group if outcome.late is not None),
         ),
         max((_beyond(outcome) for _, found, _ in bad for outcome in found), default=0.0),
     )
@@ -315,7 +331,7 @@ def _of_one(standing: Standing, outcomes: Sequence[Outcome], study: Mapping[str,
         missed = [outcome for outcome in outcomes if not outcome.kept]
         if not missed:
             return f"the storage cannot do the load for long: {standing.words}."
-        untold = all(outcome.few is not None for outcome in missed)
+        untold = all(outcome.untold for outcome in missed)
         verb = "cannot be judged" if untold else "is missed" if len(missed) == 1 else "are missed"
         which = "the goal" if len(outcomes) == 1 else f"{len(missed)} of {len(outcomes)} goals"
         return f"{which} {verb}{every}: {standing.words}."

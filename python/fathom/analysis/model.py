@@ -9,6 +9,7 @@ from enum import StrEnum
 from fathom.analysis.guard import Guard, Request
 from fathom.analysis.repeated import Repeated
 from fathom.finding import Finding
+from fathom.lateness import Late
 from fathom.results import Level
 
 
@@ -365,6 +366,7 @@ class Standing:
         words: the first miss in words; empty where there is none.
         reserve: what it meets them from where that ends, of all loads what ends first; None where it does so for ever.
         repeated: how many of its runs failed first; None where none did.
+        late: how late the load generator was where it missed a goal, if that may be all of the miss; else None.
     """
 
     variant: dict[str, Level]
@@ -373,6 +375,7 @@ class Standing:
     words: str
     reserve: Reserve | None = None
     repeated: Repeated | None = None
+    late: Late | None = None
 
 
 @dataclass(frozen=True)
@@ -388,7 +391,7 @@ class GoalAnswer:
         sentence: the answer in words.
         flips: where a plausible assumption changes whether a variant meets the goals: the volumes assumed of, the
             variant, and what becomes of it in words.
-        untold: goals that cannot be judged, as too few requests stand behind a percentile.
+        untold: goals that cannot be judged: too few requests for a percentile, or a load generator that was late.
         near: variants that meet a goal by less than their runs scatter, and that in a sentence.
     """
 

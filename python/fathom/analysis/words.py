@@ -7,6 +7,7 @@ import re
 from collections.abc import Collection, Sequence
 
 from fathom.analysis.model import Estimate
+from fathom.lateness import Late
 from fathom.metrics import metric
 from fathom.tail import Few
 from fathom.unanswered import LeftOut
@@ -82,6 +83,12 @@ def left_out(found: LeftOut) -> str:
 def too_few(found: Few) -> str:
     """Why a percentile cannot be told: `rests on 462 requests, and it takes 10,000`."""
     return f"rests on {found.requests:,} request{'' if found.requests == 1 else 's'}, and it takes {found.needed:,}"
+
+
+def lateness(found: Late, up_to: str = "") -> str:
+    """How late the load generator was: `the load generator was late by 4.07 ms in the mean, 97 % of the latency`."""
+    late, share = milliseconds(found.late_ms), percent(found.share)
+    return f"the load generator was late by {up_to}{late} in the mean, {share} of the latency"
 
 
 def by(fraction: float) -> str:

@@ -278,12 +278,15 @@ def _unmet(goals: GoalAnswer, given: RuleInput) -> Finding:
     first = {**nearest.variant, **nearest.missed[0]} if nearest.missed else nearest.variant
     held = without_storage(given, first)
     limit = f"the limit is {held.reasons}, not the storage" if held is not None else ""
-    faster = "" if limit else ", or try faster storage"
+    again = "measure again where the load generator is not late" if nearest.late is not None else ""
+    faster = "" if limit else f", or {again or 'try faster storage'}"
     if nearest.met and rising(nearest, given.study):
         most = label(nearest.met[-1], given.study)
         action = f"Keep the load of {who} at or below {most}{faster or f': beyond it {limit}'}."
     elif nearest.met:
         action = f"Use {who} {where_met(nearest, given.study)} only{faster or f': elsewhere {limit}'}."
+    elif again:
+        action = f"{capital(again)}, before choosing any of these."
     elif goals.only_untold:
         action = "Measure longer or in more rounds: a percentile needs ten requests beyond it."
     elif limit:

@@ -2,40 +2,44 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 
 from fathom.analysis.advice.rule import Rule, RuleInput
-from fathom.analysis.words import milliseconds, percent
+from fathom.analysis.words import lateness, milliseconds, percent
 from fathom.finding import Evidence, Finding, Remedy, Severity
-
-_SHARE = 0.10
-"""Of the latency: below this what is compared hardly changes."""
-
-_IDLE_MS = 0.1
-"""Up to here timers are late on an idle machine as well."""
+from fathom.lateness import late
 
 
 def find(given: RuleInput) -> Iterator[Finding]:
-    """At most one, of the run that it falsifies most."""
-    worst = max((run for run in given.campaign.runs if run.ok), key=lambda run: _share(run.metrics), default=None)
-    if worst is None or _share(worst.metrics) < _SHARE:
+    """At most one, of the run whose load generator was late by the most, with the range of all that were late."""
+    runs = [(run, found) for run in given.campaign.runs if (found := late(run)) is not None]
+    if not runs:
         return
-    late_ms, latency_ms = worst.metrics["late_ms"] or 0.0, worst.metrics["latency_ms"] or 0.0
-    if late_ms <= _IDLE_MS:
-        return
-    late, share = milliseconds(late_ms), percent(late_ms / latency_ms)
+    worst, most = max(runs, key=lambda one: one[1].late_ms)
+    least = min((found for _, found in runs), key=lambda one: one.late_ms)
+    up_to = "up to " if least.late_ms < most.late_ms else ""
     said = (
-        f"Of {milliseconds(latency_ms)} mean latency {late} passed between when a request was due and when the load "
-        f"generator began with it ({given.label(worst.variant) or 'as written'}, round {worst.round})."
+        f"Of {milliseconds(most.latency_ms)} mean latency {milliseconds(most.late_ms)} passed between when a request was "
+        f"due and when the load generator began with it ({given.label(worst.variant) or 'as written'}, round "
+        f"{worst.round})."
     )
     evidence = [Evidence(said, where=worst.id)]
+    if up_to:
+        shares = sorted(found.share for _, found in runs)
+        ends = list(dict.fromkeys((percent(shares[0]), percent(shares[-1]))))
+        count = sum(run.ok for run in given.campaign.runs)
+        evidence.append(
+            Evidence(
+                f"In {len(runs)} of {count} runs it was late, by {milliseconds(least.late_ms)} to "
+                f"{milliseconds(most.late_ms)}: {' to '.join(ends)} of their latency."
+            )
+        )
     if worst.metrics.get("backlog_max"):
         evidence.append(Evidence("Requests also waited for a free user, as all were busy: that is not in it."))
     yield Finding(
         "late",
         "this machine",
-        f"The load generator was late by {late} in the mean, {share} of the latency: this machine is too busy for the "
-        "load.",
+        given.capital(f"{lateness(most, up_to)}: this machine is too busy for the load."),
         Severity.WARNING,
         0.9,
         tuple(evidence),
@@ -49,10 +53,4 @@ def find(given: RuleInput) -> Iterator[Finding]:
     )
 
 
-def _share(metrics: Mapping[str, float | None]) -> float:
-    """How much of the latency the load generator's own lateness is."""
-    latency = metrics.get("latency_ms")
-    return (metrics.get("late_ms") or 0.0) / latency if latency else 0.0
-
-
-RULE = Rule("late", 67, find)
+RULE = Rule("late", 12, find)

@@ -53,8 +53,13 @@ def build(context: Context) -> Sequence[Block]:
             " A latency is that of completed requests: it meets no limit where it leaves out more than it may"
             f" (in the worst run, {left_out(missing)})."
         )
-    if untold:
+    if any(outcome.few is not None for outcome in found):
         note += " A percentile of all runs needs ten requests beyond it: a 99th 1,000 in all, a 99.9th 10,000."
+    if any(outcome.untold and outcome.late is not None for outcome in found):
+        note += (
+            " A limit that was missed while most of the latency was the lateness of the load generator cannot be judged:"
+            " what the storage alone would have done is not known."
+        )
     if any(outcome.kept and not outcome.sustained for outcome in found):
         note += " A load that is not sustained misses its goals: its queue grows for as long as that lasts."
     if any(outcome.goal.metric == STANDSTILL and not outcome.passed for outcome in found):

@@ -18,6 +18,7 @@ from fathom.analysis.sweep_words import saturation_words
 from fathom.analysis.transient import transients
 from fathom.analysis.variants import label, matches, of_variant, variant_key, without
 from fathom.analysis.words import capital, effect_interval, effect_of, listed, short, tells_nothing
+from fathom.lateness import mostly_late
 from fathom.report import grid
 from fathom.report.context import Context
 from fathom.report.document import Banner, Block, Paragraph, Tone
@@ -68,8 +69,22 @@ def build(context: Context) -> Sequence[Block]:
         joint = "and" if ", but " in banner.word else "but"
         tone_of = Tone.WARN if banner.tone is Tone.GOOD else banner.tone
         banner = replace(banner, word=f"{banner.word}, {joint} not measured in turn", tone=tone_of)
-    banner = _with_goals(context, banner)
+    banner = _with_lateness(context, _with_goals(context, banner))
     return [replace(banner, word=context.capital(banner.word)), *blocks, *_caveats(context)]
+
+
+def _with_lateness(context: Context, banner: Banner) -> Banner:
+    """The banner of latencies that are this machine's more than the storage's: it says so, whatever was found.
+
+    Goals that were met hold without the lateness, too.
+    """
+    goals = context.analysis.decision.goals
+    held = goals is not None and goals.met == goals.total
+    if held or not mostly_late(context.campaign.runs):
+        return banner
+    joint = "and" if ", but " in banner.word else "but"
+    tone_of = Tone.WARN if banner.tone in (Tone.GOOD, Tone.PLAIN) else banner.tone
+    return replace(banner, word=f"{banner.word}, {joint} the load generator was late", tone=tone_of)
 
 
 def _with_goals(context: Context, banner: Banner) -> Banner:

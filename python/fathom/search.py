@@ -8,8 +8,8 @@ decides, so what a search ends with is tried a second time, and what then comes 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
 from fathom.errors import UsageError
@@ -29,13 +29,19 @@ class Found:
     """The answer: the value that met the goals, and the nearest tried that did not; None where there is none.
 
     `lasting` meets them for ever, the first of a list that does: `met` may live on a reserve that ends. `unclear` are
-    the values that met the goals at one attempt and missed them at the other.
+    the values that met the goals at one attempt and missed them at the other. `late` are those of which nothing is
+    known, since they missed while the load generator was late: none of them is `missed`.
     """
 
     met: Level | None
     missed: Level | None
     lasting: Level | None = None
     unclear: tuple[Level, ...] = ()
+    late: tuple[Level, ...] = ()
+
+    def without(self, late: Sequence[Level]) -> Found:
+        """The answer where nothing is known of some values that did not meet the goals."""
+        return replace(self, missed=None if self.missed in late else self.missed, late=tuple(late))
 
 
 @dataclass(frozen=True)

@@ -8,19 +8,17 @@ from typing import Any
 from fathom.analysis.model import DECIDED, Analysis, Comparison, Verdict
 from fathom.analysis.repeated import Repeated
 from fathom.analysis.variants import given_names, label, variant_key
-from fathom.analysis.words import capital, milliseconds
+from fathom.analysis.words import capital, lateness, milliseconds
 from fathom.lateness import late, mostly_late, worst
 from fathom.results import Places, Run
 
 
-def conditions(
-    analysis: Analysis, places: Places | None, study: Mapping[str, Any], runs: Sequence[Run]
-) -> list[str]:
+def conditions(analysis: Analysis, places: Places | None, study: Mapping[str, Any], runs: Sequence[Run]) -> list[str]:
     """The sentences; none for an answer that holds as it stands."""
-    said = [remark] if (remark := _of_lateness(runs)) else []
+    goals = analysis.decision.goals
+    said = [remark] if (remark := _of_lateness(runs, "" if goals is None else goals.sentence)) else []
     said += ["This holds only if the assumptions hold."] if _on_assumptions(analysis) else []
     said += ["The two were not measured in turn."] if apart(analysis, places) else []
-    goals = analysis.decision.goals
     told = [one.repeated for one in goals.standings if one.met] if goals is not None else []
     return said + [repeated_sentence(one, study) for one in analysis.repeated if one not in told]
 
@@ -36,10 +34,10 @@ def apart(analysis: Analysis, places: Places | None) -> bool:
     return places is not None and not places.in_turn and any(map(_answers, analysis.comparisons))
 
 
-def _of_lateness(runs: Sequence[Run]) -> str:
-    """That latencies are this machine's more than the storage's; empty where they are not."""
+def _of_lateness(runs: Sequence[Run], told: str) -> str:
+    """That latencies are this machine's more than the storage's; empty where they are not, or where that is told."""
     found = worst(one for run in runs if (one := late(run)) is not None and one.most)
-    if found is None:
+    if found is None or lateness(found) in told:
         return ""
     count, of = len(mostly_late(runs)), sum(run.ok for run in runs)
     which = "the run" if of == 1 else f"{count} of {of} runs"

@@ -16,7 +16,7 @@ from fathom.analysis.overload import overloads_of
 from fathom.analysis.repeated import Repeated, repeated_runs
 from fathom.analysis.reserves import reserves_in
 from fathom.analysis.variants import label
-from fathom.analysis.words import capital, left_out, listed, quantity
+from fathom.analysis.words import capital, lateness, left_out, listed, quantity
 from fathom.campaign import default_directory
 from fathom.cli import codes
 from fathom.cli.output import note, plain, print_json
@@ -24,6 +24,7 @@ from fathom.cli.progress import observer
 from fathom.engine import Engine
 from fathom.errors import StudyError, UsageError
 from fathom.goals import Outcome, outcomes
+from fathom.lateness import Late, worst
 from fathom.metrics import metric
 from fathom.plan import Plan, plan
 from fathom.results import Level
@@ -63,13 +64,23 @@ class _Step:
 
         Goals that were met over a queue that grows are met no longer than the run lasted.
         """
-        return all(outcome.passed or outcome.untold for outcome in self.goals) and not self.overloads
+        return all(outcome.kept or outcome.few is not None for outcome in self.goals) and not self.overloads
+
+    @property
+    def late(self) -> Late | None:
+        """How late the load generator was where that may be all that missed the goals; else None."""
+        missed = [outcome for outcome in self.goals if not outcome.kept and outcome.few is None]
+        if self.overloads or any(outcome.late is None for outcome in missed):
+            return None
+        return worst(outcome.late for outcome in missed if outcome.late is not None)
 
     @property
     def untold(self) -> str | None:
-        """Why it is not known whether it meets the goals that it kept; None where it is."""
-        few = [outcome for outcome in self.goals if outcome.few is not None]
-        return miss_words(few[0]) if few and self.kept else None
+        """Why it is not known whether it meets the goals; None where it is."""
+        if not self.kept and self.late is None:
+            return None
+        why = [outcome for outcome in self.goals if outcome.late is not None or outcome.few is not None]
+        return next((miss_words(outcome) for outcome in sorted(why, key=lambda one: one.late is None)), None)
 
 
 def asked(find_max: str | None, find_first: str | None) -> Highest | First | None:
@@ -138,6 +149,9 @@ def find(search: Highest | First, wanted: Plan, options: Options, engine: Engine
     except _StopError as stopped:
         note(stopped.why)
         return stopped.code
+    late = _late(steps)
+    nearest = (answer.missed, late[answer.missed]) if answer.missed is not None and answer.missed in late else None
+    answer = answer.without(sorted(late) if isinstance(search, Highest) else list(late))
     if as_json:
         print_json(
             {
@@ -146,6 +160,7 @@ def find(search: Highest | First, wanted: Plan, options: Options, engine: Engine
                 "missed": answer.missed,
                 "lasting": answer.lasting,
                 "unclear": answer.unclear,
+                "late": answer.late,
                 "steps": [
                     {
                         "value": step.level,
@@ -158,6 +173,7 @@ def find(search: Highest | First, wanted: Plan, options: Options, engine: Engine
                         "reserves": [_ends(found, wanted) for found in step.reserves],
                         "too_short": step.short,
                         "repeated": plain(step.repeated),
+                        "late": None if step.late is None else plain(step.late) | {"share": step.late.share},
                     }
                     for step in steps
                 ],
@@ -167,7 +183,7 @@ def find(search: Highest | First, wanted: Plan, options: Options, engine: Engine
         too_much = any(step.level == answer.missed and not _missed(step.goals) for step in steps)
         met = next((step for step in steps if step.level == answer.met), None)
         reserve = soonest(met.reserves) if met is not None else None
-        said = sentence(search, answer, too_much=too_much, reserve=reserve)
+        said = sentence(search, answer, too_much=too_much, reserve=reserve, late=nearest)
         short = met is not None and met.short and reserve is None
         again = [f"Of its runs, {one.words}." for one in met.repeated] if met is not None else []
         typer.echo(" ".join([said, *([_SHORT] if short else []), *again]))
@@ -177,7 +193,30 @@ def find(search: Highest | First, wanted: Plan, options: Options, engine: Engine
     return codes.OK if answer.met is not None and untold is None else codes.GOAL_MISSED
 
 
-def sentence(search: Highest | First, answer: Found, *, too_much: bool = False, reserve: Reserve | None = None) -> str:
+def _late(steps: Sequence[_Step]) -> dict[Level, Late]:
+    """The values that missed goals while the load generator was late, and at no attempt otherwise; and how late."""
+    found: dict[Level, Late] = {}
+    for level in dict.fromkeys(step.level for step in steps):
+        missed = [step for step in steps if step.level == level and not step.kept]
+        known = [step.late for step in missed if step.late is not None]
+        if missed and len(known) == len(missed):
+            found[level] = max(known, key=lambda one: one.late_ms)
+    return found
+
+
+def _not_known(late: tuple[Level, Late], key: str = "", does: str = "does") -> str:
+    """`whether 16210 does is not known, as the load generator was late by 3.00 ms in the mean, 93 % of the latency`."""
+    return f"whether {key}{late[0]} {does} is not known, as {lateness(late[1])}"
+
+
+def sentence(
+    search: Highest | First,
+    answer: Found,
+    *,
+    too_much: bool = False,
+    reserve: Reserve | None = None,
+    late: tuple[Level, Late] | None = None,
+) -> str:
     """The answer in words.
 
     Args:
@@ -185,20 +224,27 @@ def sentence(search: Highest | First, answer: Found, *, too_much: bool = False, 
         answer: what was found.
         too_much: the value that misses does so since its load is not sustained.
         reserve: what the value that meets the goals does so from, where that ends first.
+        late: the nearest value that did not meet the goals, where nothing is known of it as the load generator was
+            late, and by how much.
     """
     misses = "is a load that is not sustained" if too_much else "misses them"
     ends = "" if reserve is None else f", {reserve.source.value}: {reserve.brief}"
     if isinstance(search, First):
+        if answer.met is None and late is not None:
+            return f"No value of {search.key} is known to meet the goals: {_not_known(late)}."
         if answer.met is None:
             why = ", a load that is not sustained" if too_much else ""
             return f"No value of {search.key} meets the goals; the last tried was {answer.missed}{why}."
         lasting = "" if reserve is None else f"; {_of_lasting(answer)}"
         rest = f"; {answer.missed} {misses}" if answer.missed is not None else ""
+        rest = rest if late is None else f"; {_not_known(late)}"
         return f"{search.key} = {answer.met} is the first that meets the goals{ends}{lasting}{rest}."
+    if answer.met is None and late is not None:
+        return f"{capital(_not_known(late, f'{search.key} = ', 'meets the goals'))}."
     if answer.met is None:
         why = ": that load is not sustained" if too_much else ""
         return f"Not even {search.key} = {answer.missed} meets the goals{why}."
-    if answer.missed is None:
+    if answer.missed is None and late is None:
         both = f"{search.low} and {search.high}"
         return (
             f"{search.key} = {search.high} meets the goals{ends}. Both ends of the range do, {both}: if less of it is "
@@ -206,7 +252,8 @@ def sentence(search: Highest | First, answer: Found, *, too_much: bool = False, 
         )
     between = listed([str(level) for level in answer.unclear])
     unclear = f"; {between} did so with one seed of two" if between else ""
-    return f"{search.key} = {answer.met} meets the goals{ends}; {answer.missed} {misses}{unclear}."
+    rest = f"{answer.missed} {misses}" if late is None else _not_known(late)
+    return f"{search.key} = {answer.met} meets the goals{ends}; {rest}{unclear}."
 
 
 def _of_lasting(answer: Found) -> str:

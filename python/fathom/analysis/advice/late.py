@@ -19,8 +19,8 @@ def find(given: RuleInput) -> Iterator[Finding]:
     least = min((found for _, found in runs), key=lambda one: one.late_ms)
     up_to = "up to " if least.late_ms < most.late_ms else ""
     said = (
-        f"Of {milliseconds(most.latency_ms)} mean latency {milliseconds(most.late_ms)} passed between when a request was "
-        f"due and when the load generator began with it ({given.label(worst.variant) or 'as written'}, round "
+        f"Of {milliseconds(most.latency_ms)} mean latency {milliseconds(most.late_ms)} passed between when a request "
+        f"was due and when the load generator began with it ({given.label(worst.variant) or 'as written'}, round "
         f"{worst.round})."
     )
     evidence = [Evidence(said, where=worst.id)]

@@ -57,8 +57,8 @@ def build(context: Context) -> Sequence[Block]:
         note += " A percentile of all runs needs ten requests beyond it: a 99th 1,000 in all, a 99.9th 10,000."
     if any(outcome.untold and outcome.late is not None for outcome in found):
         note += (
-            " A limit that was missed while most of the latency was the lateness of the load generator cannot be judged:"
-            " what the storage alone would have done is not known."
+            " A limit that was missed while most of the latency was the lateness of the load generator cannot be"
+            " judged: what the storage alone would have done is not known."
         )
     if any(outcome.kept and not outcome.sustained for outcome in found):
         note += " A load that is not sustained misses its goals: its queue grows for as long as that lasts."

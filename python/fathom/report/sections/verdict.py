@@ -82,9 +82,11 @@ def _with_lateness(context: Context, banner: Banner) -> Banner:
     held = goals is not None and goals.met == goals.total
     if held or not mostly_late(context.campaign.runs):
         return banner
-    joint = "and" if ", but " in banner.word else "but"
+    joint = ", and" if ", but " in banner.word else ", but"
+    if goals is not None and goals.only_untold and any(one.late is not None for one in goals.standings):
+        joint = ":"
     tone_of = Tone.WARN if banner.tone in (Tone.GOOD, Tone.PLAIN) else banner.tone
-    return replace(banner, word=f"{banner.word}, {joint} the load generator was late", tone=tone_of)
+    return replace(banner, word=f"{banner.word}{joint} the load generator was late", tone=tone_of)
 
 
 def _with_goals(context: Context, banner: Banner) -> Banner:

@@ -57,6 +57,7 @@ def merge(first: Campaign, second: Campaign) -> Campaign:
         study=study,
         runs=tuple(runs),
         retried=tuple(_at(name, run) for name, campaign in sides for run in campaign.retried),
+        sensitivity=tuple(_at(name, run) for name, campaign in sides for run in campaign.sensitivity),
         planned=first.planned + second.planned,
         looks=tuple(sorted({*first.looks, *second.looks})),
         places=places,

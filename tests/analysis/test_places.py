@@ -186,3 +186,30 @@ def test_variants_that_are_alike_at_two_places_are_told_apart() -> None:
         sides.append(replace(found, runs=runs, study={**found.study, "factors": {"storage": ["v0", "v1"]}}))
     result = analyse(merge(*sides))
     assert "There with v0 and there with v1 are equivalent to here" in result.findings[0].what.capitalize()
+
+
+def _simulated(name: str, at_the_end: float | None) -> Campaign:
+    """A simulation with a goal of 10 ms, met at 5 ms, and what an end of an assumed range makes of it."""
+    goal = {"metric": "latency_ms", "comparison": "<", "limit": 10.0, "text": "< 10ms"}
+    found = _campaign(name, 1.0)
+    facts = {"volumes.disk.assumed_read": "1 ms (500 us to 3 ms)"}
+    runs = tuple(replace(run, metrics={**run.metrics, "latency_ms": 5.0}, facts=facts) for run in found.runs)
+    first = replace(runs[0], id=f"{name}-high", assumed=("disk", "high"))
+    tried = () if at_the_end is None else (replace(first, metrics={**first.metrics, "latency_ms": at_the_end}),)
+    study = {**found.study, "goals": [goal]}
+    return replace(found, runs=runs, sensitivity=tried, study=study, clock="virtual")
+
+
+def _rests_on(campaign: Campaign) -> str:
+    blocks = verdict.build(Context(analyse(campaign), campaign))
+    return " ".join(next(block.rests_on for block in blocks if isinstance(block, Banner)))
+
+
+def test_what_an_assumption_turns_at_a_place_is_known_of_both_together() -> None:
+    stays = "What becomes of the goals does not change over the plausible ranges."
+    turning = merge(_simulated("here", 30.0), _simulated("there", 30.0))
+    assert [run.variant["place"] for run in turning.sensitivity] == ["here", "there"]
+    assert "Whether the goals are met by here turns within the plausible range" in _rests_on(turning)
+    assert stays in _rests_on(merge(_simulated("here", 6.0), _simulated("there", 6.0)))
+    # What was not tried at one of the places is not known.
+    assert stays not in _rests_on(merge(_simulated("here", 6.0), _simulated("there", None)))

@@ -89,6 +89,15 @@ def seen_beside(comparison: Comparison, most: int = _MOST) -> str:
     return f"{f'{when}, ' if when else ''}{said}"
 
 
+def joined_beside(comparison: Comparison, most: int = _MOST) -> str:
+    """What differs, behind what was seen of an undecided metric: an objection, unless all of it points the same way."""
+    told = differing(comparison)
+    if not told:
+        return ""
+    better = comparison.ratio is not None and comparison.ratio.value > 1 and all(guard.better for guard in told[:most])
+    return f", {'and' if better else 'but'} {seen_beside(comparison, most)}"
+
+
 def _size(guard: Guard) -> float:
     """How many times worse or better it is; infinite where a side is next to nothing."""
     return math.inf if guard.change is None else max(guard.change, 1 / guard.change)

@@ -6,7 +6,7 @@ import math
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from fathom.analysis.beside import differing, differing_first, guard_words, seen_beside
+from fathom.analysis.beside import differing, differing_first, guard_words, joined_beside, seen_beside
 from fathom.analysis.capacity import capacity
 from fathom.analysis.factors import load_words
 from fathom.analysis.figures import figures_in_words
@@ -112,8 +112,7 @@ def claim(comparison: Comparison, study: Mapping[str, Any], round_s: float | Non
         if comparison.stood_still is not None:
             return _sentence(f"{said}{_price(comparison, base=base)}", study)
         said += _contrary(comparison, study)
-        beside = f", but {seen_beside(comparison)}" if differing(comparison) else ""
-        return _sentence(f"{said}{beside}; {needed([comparison], round_s)}", study)
+        return _sentence(f"{said}{joined_beside(comparison)}; {needed([comparison], round_s)}", study)
     sure = evidence(ratio, factor=is_latency(comparison))
     small = ""
     if comparison.verdict in (Verdict.FASTER_SMALL, Verdict.SLOWER_SMALL):
@@ -447,8 +446,7 @@ def _seen(comparison: Comparison, study: Mapping[str, Any]) -> str:
         return f"{who}{_shared(comparison, study)}: {seen_beside(comparison, _MOST_BESIDE)}"
     values = _values(comparison) or f": {quotient(comparison, comparison.ratio)[0]}"
     sure = open_evidence(comparison, comparison.ratio).removesuffix(f", {rounds(comparison.ratio.n)}")
-    beside = f", but {seen_beside(comparison, _MOST_BESIDE)}" if differing(comparison) else ""
-    return f"{who}{_shared(comparison, study)}{values} ({sure}){beside}"
+    return f"{who}{_shared(comparison, study)}{values} ({sure}){joined_beside(comparison, _MOST_BESIDE)}"
 
 
 def open_evidence(comparison: Comparison, ratio: Estimate) -> str:

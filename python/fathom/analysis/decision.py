@@ -12,7 +12,7 @@ from dataclasses import replace
 from typing import Any
 
 from fathom.analysis.factors import same_load
-from fathom.analysis.goals import goal_answer, goal_flips
+from fathom.analysis.goals import all_tried, goal_answer, goal_flips
 from fathom.analysis.levels import amount
 from fathom.analysis.model import Analysis, Comparison, Decision, Estimate, GoalAnswer, Group, Overload, Verdict
 from fathom.analysis.pairing import Pairing, joined, pair, ratio_of
@@ -54,7 +54,7 @@ def decide(
     comparisons, loads = analysis.comparisons, analysis.loads
     goals = goal_answer(outcomes, study, loads, analysis.overloads, analysis.reserves, analysis.repeated)
     if goals is not None:
-        goals = replace(goals, flips=goal_flips(outcomes, tried, study, loads))
+        goals = replace(goals, flips=goal_flips(outcomes, tried, study, loads), tried=all_tried(runs, tried))
     if not comparisons:
         return Decision(goals=goals)
     swept = not all(same_load(c, loads) for c in comparisons)

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from fathom.analysis.assumed import end_words, figures_of, named, volumes_by_model
+from fathom.analysis.assumed import assumed_of, end_words, figures_of, named, volumes_by_model
 from fathom.analysis.capacity import where_met
 from fathom.analysis.levels import amount, says_what
 from fathom.analysis.model import GoalAnswer, Overload, Reserve, Standing, soonest
@@ -151,6 +151,12 @@ def goal_flips(
             name = named(model, mine.get(model, (model,)))
             found.append((name, standing.variant, f"{name} with {words}: {becomes}"))
     return tuple(found)
+
+
+def all_tried(runs: Sequence[Run], tried: Sequence[Run]) -> bool:
+    """Whether the ends of assumed ranges were tried of every variant that assumes something, and of one at least."""
+    known = {variant_key(run.variant) for run in tried}
+    return bool(tried) and all(variant_key(run.variant) in known for run in runs if run.ok and assumed_of(run))
 
 
 def miss_words(outcome: Outcome) -> str:

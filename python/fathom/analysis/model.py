@@ -390,7 +390,7 @@ class GoalAnswer:
         nearest: what is chosen, or else what comes nearest; None where there is only one variant.
         sentence: the answer in words.
         flips: where a plausible assumption changes whether a variant meets the goals: the volumes assumed of, the
-            variant, and what becomes of it in words.
+            variant, and what becomes of it in words. `tried`: whether the ends were tried of all that assume something.
         untold: goals that cannot be judged: too few requests for a percentile, or a load generator that was late.
         near: variants that meet a goal by less than their runs scatter, and that in a sentence.
     """
@@ -404,6 +404,7 @@ class GoalAnswer:
     flips: tuple[tuple[str, dict[str, Level], str], ...] = ()
     untold: int = 0
     near: tuple[tuple[dict[str, Level], str], ...] = ()
+    tried: bool = False
 
     @property
     def only_untold(self) -> bool:

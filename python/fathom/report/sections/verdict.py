@@ -9,7 +9,6 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace
 
-from fathom.analysis.assumed import assumed_of
 from fathom.analysis.capacity import where_met
 from fathom.analysis.conditions import apart
 from fathom.analysis.headline import is_latency, quotient
@@ -320,10 +319,8 @@ def _turning_goals(context: Context) -> list[str]:
         return []
     flips = decision.goals.flips
     if not flips:
-        tried = {variant_key(run.variant) for run in context.campaign.sensitivity}
-        if any(assumed_of(run) and variant_key(run.variant) not in tried for run in context.ok_runs):
-            return []
-        return ["What becomes of the goals does not change over the plausible ranges."]
+        said = "What becomes of the goals does not change over the plausible ranges."
+        return [said] if decision.goals.tried else []
     key = variant_key(decision.taken) if decision.taken is not None else None
     _, variant, words = next((flip for flip in flips if variant_key(flip[1]) == key), flips[0])
     who = f" by {context.label(variant)}" if decision.goals.nearest is not None else ""

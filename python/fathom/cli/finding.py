@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -128,7 +129,8 @@ def find(search: Highest | First, wanted: Plan, options: Options, engine: Engine
             found = execute(_at(wanted, search.key, level, engine, seed), here, engine, watching)
         if any(not run.ok for run in found.runs):
             raise _StopError(
-                f"a run failed: see `fathom report {directory}`; rerun the same command with --retry-failed",
+                f"a run failed: see `fathom report {shlex.quote(str(directory))}`; rerun the same command with "
+                "--retry-failed",
                 codes.RUN_FAILED,
             )
         short = any(too_short(run, found.study) for run in found.runs)

@@ -62,7 +62,7 @@ fn a_volume_whose_server_is_lost_with_unflushed_writes_is_told_before_anybody_as
     client.answer();
     server.kill();
     until("the log tells", || daemon.log().contains("a volume is fenced: every request to it fails"));
-    assert!(daemon.log().contains("the server of a volume was lost"), "{}", daemon.log());
+    until("the log tells why", || daemon.log().contains("the server of a volume was lost"));
     assert!(fenced(1));
     let told = status(&daemon);
     let why = told["volumes"][0]["facts"]["fenced"].as_str().expect("a sentence");

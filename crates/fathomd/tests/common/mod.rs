@@ -109,6 +109,7 @@ impl Daemon {
         format!("nbd+unix:///{export}?socket={}", self.socket().display())
     }
 
+    /// What it has written of its log, which a thread of its own writes: a line may be there a moment after what it tells of.
     pub fn log(&self) -> String {
         fs::read_to_string(self.directory.join("log")).unwrap_or_default()
     }

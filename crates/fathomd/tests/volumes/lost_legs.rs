@@ -129,7 +129,7 @@ fn a_cache_that_went_back_is_copied_from_the_leg_that_holds_everything() {
     let accepted = offered(&refusal(&folder, &cached("")), "accept_loss");
     daemon.again(&cached(&accepted));
     until("the leg that went back is copied", || legs(&daemon) == ["in-sync", "in-sync"]);
-    assert!(daemon.log().contains("\"leg\":\"one\""), "{}", daemon.log());
+    until("the log names it", || daemon.log().contains("\"leg\":\"one\""));
     assert_eq!((shown(&daemon), status(&daemon)["mirrors"][0]["old_legs"].as_u64()), (2, Some(1)));
     assert!(daemon.stop().success());
     // Without the other leg: the copy is whole.
